@@ -1,0 +1,35 @@
+#pragma once
+/// One camera, wherever its images come from: a recording, the virtual rig, (later) a device.
+#include <cstdint>
+#include <opencv2/core/mat.hpp>
+
+#include "sim/base/result.hpp"
+
+namespace ligature::drivers {
+
+/// One trigger of one camera. The image buffer belongs to the caller and is reused from call to call.
+struct Frame {
+  std::uint64_t sequence = 0;        ///< trigger number from 0; a gap means frames were lost
+  std::int64_t mid_exposure_ns = 0;  ///< session time
+  std::int64_t delivery_ns = 0;      ///< session time at which a real camera would have handed this image over
+  cv::Mat image;                     ///< CV_8UC3, BGR, size of the camera model; valid only with FrameStatus::image
+};
+
+enum class FrameStatus {
+  image,    ///< frame is complete
+  missing,  ///< this trigger has no image (dropped frame, dead camera); sequence and times are set
+  timeout,  ///< nothing within the wait; the camera may be dead (devices only)
+  end,      ///< the recording is over
+  failed,   ///< the source broke; it answers `failed` from now on
+};
+
+/// One reader per source. next() may allocate inside third-party decoders; it is exempt by name from the
+/// allocation guard, as is everything on a camera thread before detection.
+class FrameSource {
+ public:
+  virtual ~FrameSource() = default;
+  /// The next trigger, in order, every trigger exactly once. Never sleeps for pace: the caller paces by delivery_ns.
+  virtual FrameStatus next(Frame& frame) noexcept = 0;
+};
+
+}  // namespace ligature::drivers

@@ -1,0 +1,49 @@
+#pragma once
+/// All that the picture, the recorder and the reports may know of one instant of the simulated world.
+/// Written by world.snapshot(), read by render and appliance. Fixed size, trivially copyable, lengths in mm.
+#include <array>
+#include <cstdint>
+
+#include "sim/base/fixed_vector.hpp"
+#include "sim/base/geometry.hpp"
+#include "sim/contract/instrument_sample.hpp"
+
+namespace ligature {
+
+inline constexpr std::size_t kMaxSnapshotVertices = 4096;
+inline constexpr std::size_t kMaxThreads = 8;
+
+struct SnapshotVertex {
+  float x = 0, y = 0, z = 0;  ///< p_WV_W [mm]
+};
+
+struct SnapshotThread {
+  std::uint32_t first_vertex = 0;  ///< index into SceneSnapshot::vertices
+  std::uint32_t vertex_count = 0;
+  float radius_mm = 0;
+  bool closed = false;
+};
+
+struct SnapshotForceps {
+  TrackStatus status = TrackStatus::lost;
+  Pose X_WT;               ///< forceps frame T in the world W
+  double opening_rad = 0;  ///< full angle between the arms, as the picture shall show it
+  bool grasping = false;
+  double confidence = 0;   ///< 0..1, from the tracking
+};
+
+struct SceneSnapshot {
+  std::uint64_t step = 0;             ///< steps taken since create
+  std::int64_t time_ns = 0;           ///< session time at the end of the step
+  std::uint64_t sample_sequence = 0;  ///< the InstrumentSample the step used
+  std::int64_t sample_mid_exposure_ns = 0;
+  std::int64_t sample_captured_ns = 0;
+  std::uint8_t cameras_alive = 0;     ///< bit i = camera i contributed to that sample
+  std::uint32_t grasps = 0;           ///< since create
+  std::uint32_t non_finite_resets = 0;
+  std::array<SnapshotForceps, kInstruments> forceps;
+  FixedVector<SnapshotThread, kMaxThreads> threads;
+  FixedVector<SnapshotVertex, kMaxSnapshotVertices> vertices;
+};
+
+}  // namespace ligature

@@ -1,0 +1,88 @@
+#pragma once
+/// Everything that decides how the world behaves (parameters) and how much memory it holds (capacity).
+/// Plain data in sim's units (mm, g, s: force uN, pressure Pa); `config` fills it from a scenario file.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/geometry.hpp"
+#include "sim/contract/instrument_sample.hpp"
+
+namespace ligature::world {
+
+/// Mechanical law of a thread: stretch EA, bend EI, twist GJ, all physical.
+struct ThreadMaterial {
+  double stretch_stiffness = 0;  ///< EA [uN]
+  double bend_stiffness = 0;     ///< EI [uN mm^2]
+  double twist_stiffness = 0;    ///< GJ [uN mm^2]
+  double linear_density = 0;     ///< mass per length [g/mm]
+  double drag = 4e-5;            ///< force per velocity and length [uN s/mm^2]; air 4e-5, wet 3e-3
+};
+
+/// A round thread of this diameter: EA = E A, EI = E I, GJ = E/(2(1+nu)) J.
+/// @param young_pa [Pa], diameter_mm [mm], density_g_per_mm3 [g/mm^3]
+ThreadMaterial round_thread(double young_pa, double poisson, double density_g_per_mm3, double diameter_mm,
+                            double drag);
+
+struct ThreadParams {
+  std::string name;
+  std::vector<Vec3> points;     ///< drawn polyline, world frame [mm]; resampled to segment_mm
+  double segment_mm = 0.2;      ///< rounded so that it divides the whole
+  double diameter_mm = 0.2;
+  bool closed = false;
+  bool rest_shape_as_given = false;  ///< else straight
+  double twist_turns = 0;
+  ThreadMaterial material;
+};
+
+struct Friction {  ///< Coulomb, by pair
+  double thread_thread = 0.3;
+  double thread_obstacle = 0.2;
+  double thread_tissue = 0.1;
+  double thread_tool = 0.4;
+};
+
+/// The bench: solid half space below the plane.
+struct PlaneParams {
+  Vec3 point;
+  Vec3 normal{0, 0, 1};
+};
+
+/// Forceps: the jaws as the thread meets them. Frame T of CONTRACT (origin where the closed tips meet).
+struct ForcepsParams {
+  Vec3 hinge_p_T{-120, 0, 0};    ///< [mm]
+  double jaw_length_mm = 12;     ///< from the tip backwards: the part that can touch and grasp
+  double tip_radius_mm = 0.25;   ///< jaw radius at the tip
+  double jaw_radius_mm = 0.6;    ///< jaw radius at jaw_length behind the tip
+  double grasp_opening_rad = 0.026;    ///< grasps when the opening falls below ...
+  double release_opening_rad = 0.039;  ///< ... and lets go above (hysteresis)
+  double grasp_reach_mm = 3.0;   ///< how far behind the tip the gripping faces reach
+};
+
+struct SolverParams {
+  int iterations = 8;            ///< bound for one step, in linear solves
+  double residual_target = 1e-6;
+};
+
+struct Capacity {
+  std::size_t vertices = 4096;
+  std::size_t contacts = 2048;
+};
+
+struct WorldParams {
+  double step_s = 0.005;
+  Vec3 gravity;                  ///< [mm/s^2]
+  Friction friction;
+  SolverParams solver;
+  std::vector<ThreadParams> threads;
+  std::vector<PlaneParams> planes;
+  std::array<ForcepsParams, kInstruments> forceps;
+  bool forceps_present = true;
+  Pose X_RW;                     ///< where the world lies in the rig; identity when samples are already in W
+  double motion_scale = 1.0;     ///< world travel per travel of the hand
+  double lost_release_s = 0.3;   ///< a lost instrument lets go, gently, after this long
+};
+
+}  // namespace ligature::world
