@@ -5,6 +5,7 @@
 ///   RtSection section("physics");            // from here on: no allocation, no lock
 ///   { RtExempt exempt("opencv decode"); ... } // third-party call: exempt by name, counted
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -20,10 +21,23 @@ struct RtState {
 // initial-exec: the guard reads it inside malloc, where a lazily allocated TLS block would recurse.
 inline constinit thread_local RtState rt_state __attribute__((tls_model("initial-exec"))) = {};
 
+/// Keeps the marks where they are written. The compiler knows that malloc and free look at no variable of ours, so
+/// without this it drops a mark that is set before and taken back after them. Costs no instruction.
+inline void keep_marks() noexcept {
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+}
+
 class RtSection {
  public:
-  explicit RtSection(const char* name) noexcept : outer_(rt_state) { rt_state = {name, nullptr}; }
-  ~RtSection() { rt_state = outer_; }
+  explicit RtSection(const char* name) noexcept : outer_(rt_state) {
+    rt_state = {name, nullptr};
+    keep_marks();
+  }
+  ~RtSection() {
+    keep_marks();
+    rt_state = outer_;
+    keep_marks();
+  }
   RtSection(const RtSection&) = delete;
   RtSection& operator=(const RtSection&) = delete;
 
@@ -45,10 +59,16 @@ std::array<ExemptionCount, kMaxExemptions> exemption_counts() noexcept;
 class RtExempt {
  public:
   explicit RtExempt(const char* name) noexcept : outer_(rt_state) {
+    keep_marks();
     rt_state.exempt = name;
+    keep_marks();
     if (outer_.section != nullptr) count_exemption(name);
   }
-  ~RtExempt() { rt_state = outer_; }
+  ~RtExempt() {
+    keep_marks();
+    rt_state = outer_;
+    keep_marks();
+  }
   RtExempt(const RtExempt&) = delete;
   RtExempt& operator=(const RtExempt&) = delete;
 

@@ -19,6 +19,14 @@
 namespace ligature::rt {
 namespace {
 
+constexpr std::size_t kSmallestStack = 256u << 10;
+// The C library keeps thread-local storage inside the stack; sanitizers have a lot of it.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kThreadLocal = 4u << 20;
+#else
+constexpr std::size_t kThreadLocal = 256u << 10;
+#endif
+
 const char* errno_name(int error) {
   switch (error) {
     case EPERM:
@@ -69,9 +77,27 @@ bool has_capability(unsigned bit) {
   return false;
 }
 
-__attribute__((noinline)) void touch_stack(std::size_t bytes) {
-  volatile char* page = static_cast<volatile char*>(__builtin_alloca(bytes));
-  for (std::size_t i = 0; i < bytes; i += 4096) page[i] = 0;
+/// Touches every page of this thread's stack below the current frame, so that none faults later. The extent comes from
+/// the thread library, because thread-local storage takes a part of the stack that nobody can guess.
+#if defined(__SANITIZE_ADDRESS__)
+__attribute__((no_sanitize_address))
+#endif
+__attribute__((noinline)) void
+touch_stack() {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return;
+  void* lowest = nullptr;
+  std::size_t bytes = 0;
+  pthread_attr_getstack(&attributes, &lowest, &bytes);
+  pthread_attr_destroy(&attributes);
+  const auto low = reinterpret_cast<std::uintptr_t>(lowest);
+  const auto here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
+  constexpr std::uintptr_t kPage = 4096;
+  if (here < low + 2 * kPage || here > low + bytes) return;
+  for (std::uintptr_t page = low; page + 2 * kPage < here; page += kPage) {
+    auto* byte = reinterpret_cast<volatile char*>(page);
+    *byte = *byte;
+  }
 }
 
 }  // namespace
@@ -142,7 +168,7 @@ struct RtThread::Launch {
 void* RtThread::enter(void* launch_pointer) {
   Launch& launch = *static_cast<Launch*>(launch_pointer);
   launch.grant = apply_to_this_thread(launch.settings);
-  if (launch.settings.stack_bytes > (256u << 10)) touch_stack(launch.settings.stack_bytes - (192u << 10));
+  touch_stack();
   const std::function<void()> body = std::move(launch.body);
   launch.ready.release();  // `launch` belongs to start() again
   body();
@@ -154,9 +180,7 @@ Result<void> RtThread::start(const ThreadSettings& settings, std::function<void(
   Launch launch{settings, std::move(body), {}};
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  // The C library keeps thread-local storage inside the stack; sanitizers have a lot of it.
-  launch.settings.stack_bytes = std::max<std::size_t>(settings.stack_bytes, 256u << 10);
-  pthread_attr_setstacksize(&attributes, launch.settings.stack_bytes + (256u << 10));
+  pthread_attr_setstacksize(&attributes, std::max(settings.stack_bytes, kSmallestStack) + kThreadLocal);
   pthread_t handle{};
   const int error = pthread_create(&handle, &attributes, &RtThread::enter, &launch);
   pthread_attr_destroy(&attributes);
