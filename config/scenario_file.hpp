@@ -1,0 +1,32 @@
+#pragma once
+/// The scenario file (CONTRACT: scenario file) -> world parameters in sim's units.
+///
+/// A documented key that this version's physics cannot honour is refused with its line, never ignored.
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.hpp"
+#include "sim/world/params.hpp"
+
+namespace ligature::config {
+
+struct ScenarioForceps {
+  std::string name;                 ///< left | right
+  std::filesystem::path path_file;  ///< poses of T in W over time; exists
+};
+
+struct Scenario {
+  std::string title;
+  double duration_s = 3.0;  ///< the longest it may run
+  double output_every_s = 0.03;
+  world::WorldParams params;
+  world::Capacity capacity;
+  std::vector<ScenarioForceps> forceps;  ///< played from files; empty: the instruments come from the tracking
+};
+
+Result<Scenario> load_scenario(const std::filesystem::path& path);
+/// The same from memory. @param file name for the error lines, and where relative paths start
+Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file);
+
+}  // namespace ligature::config

@@ -1,0 +1,178 @@
+#include "config/scenario_file.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/config/temp_dir.hpp"
+
+namespace ligature::config {
+namespace {
+
+using test::kSourceDir;
+using test::slurp;
+using test::TempDir;
+using test::with;
+
+TEST(ScenarioFile, TheShippedBenchIsInSimsUnits) {
+  const auto s = load_scenario(kSourceDir / "config/scenarios/bench_grasp.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto& w = s->params;
+  EXPECT_DOUBLE_EQ(w.step_s, 0.005);
+  EXPECT_DOUBLE_EQ(w.gravity.z, -9810);
+  ASSERT_EQ(w.threads.size(), 1u);
+  const auto& t = w.threads[0];
+  EXPECT_EQ(t.points.front(), (Vec3{-30, 0, 0.1}));
+  EXPECT_EQ(t.points.back(), (Vec3{30, 0, 0.1}));
+  EXPECT_EQ(t.segment_mm, 0.2);
+  EXPECT_EQ(t.diameter_mm, 0.2);
+  EXPECT_DOUBLE_EQ(t.material.drag, 3e-3);
+  // CONTRACT names these stiffnesses for this material; printed there to five digits.
+  EXPECT_NEAR(t.material.stretch_stiffness, 78540e3, 0.5e3);
+  EXPECT_NEAR(t.material.bend_stiffness, 196.35e3, 5);
+  EXPECT_NEAR(t.material.twist_stiffness, 140.25e3, 5);
+  // 1140 kg/m^3 times the cross section of pi (0.1 mm)^2.
+  EXPECT_NEAR(t.material.linear_density, 1140e-6 * 3.14159265358979 * 0.01, 1e-15);
+  ASSERT_EQ(w.planes.size(), 1u);
+  EXPECT_EQ(w.planes[0].normal, (Vec3{0, 0, 1}));
+  // The file spells out the defaults of the jaws; both must say the same.
+  const world::ForcepsParams jaws;
+  for (const auto& f : w.forceps) {
+    EXPECT_EQ(f.hinge_p_T, jaws.hinge_p_T);
+    EXPECT_DOUBLE_EQ(f.jaw_length_mm, jaws.jaw_length_mm);
+    EXPECT_DOUBLE_EQ(f.tip_radius_mm, jaws.tip_radius_mm);
+    EXPECT_DOUBLE_EQ(f.jaw_radius_mm, jaws.jaw_radius_mm);
+    EXPECT_NEAR(f.grasp_opening_rad, jaws.grasp_opening_rad, 0.001);
+    EXPECT_NEAR(f.release_opening_rad, jaws.release_opening_rad, 0.001);
+    EXPECT_DOUBLE_EQ(f.grasp_reach_mm, jaws.grasp_reach_mm);
+  }
+  EXPECT_EQ(s->capacity.vertices, 512u);
+}
+
+TEST(ScenarioFile, StiffnessesGivenDirectlyWin) {
+  const auto s = parse_scenario(
+      "[[thread]]\npoints_mm = [[0,0,0],[10,0,0]]\nyoung_gpa = 100.0\nstretch_stiffness_mn = 78540.0\n"
+      "bend_stiffness_mn_mm2 = 196.35\n",
+      "f.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto& m = s->params.threads[0].material;
+  EXPECT_DOUBLE_EQ(m.stretch_stiffness, 78540e3);
+  EXPECT_DOUBLE_EQ(m.bend_stiffness, 196350);
+  EXPECT_NEAR(m.twist_stiffness, 140.25e3 * 40, 200) << "of the material, 40 times as stiff";
+}
+
+TEST(ScenarioFile, PointsComeFromACsvBesideTheFile) {
+  const TempDir dir;
+  dir.write("curves/left.csv", "0,0,0\n5,0,0\n10,0,1\n");
+  const auto file = dir.write("s.toml", "[[thread]]\nname = \"a\"\npoints_file = \"curves/left.csv\"\n");
+  const auto s = load_scenario(file);
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->params.threads[0].points.size(), 3u);
+  dir.write("curves/left.csv", "0,0,0\n5,0,zero\n");
+  const auto bad = load_scenario(file);
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("s.toml:3: key 'thread.points_file' is not readable as points"),
+            std::string::npos);
+  EXPECT_NE(bad.error().message.find("left.csv:2: key 'z' is 'zero'"), std::string::npos) << bad.error().message;
+}
+
+TEST(ScenarioFile, ForcepsPathsAreFound) {
+  const TempDir dir;
+  dir.write("l.csv", "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,0,0,0,0,1,5\n");
+  const std::string thread = "[[thread]]\npoints_mm = [[0,0,0],[10,0,0]]\n";
+  const auto s = load_scenario(dir.write("s.toml", thread + "[[forceps]]\nname = \"right\"\npath_file = \"l.csv\"\n"));
+  ASSERT_TRUE(s) << s.error().message;
+  ASSERT_EQ(s->forceps.size(), 1u);
+  EXPECT_EQ(s->forceps[0].name, "right");
+  EXPECT_EQ(s->forceps[0].path_file, dir / "l.csv");
+  EXPECT_FALSE(load_scenario(dir.write("s.toml", thread + "[[forceps]]\nname = \"right\"\npath_file = \"m.csv\"\n")));
+}
+
+TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
+  const std::string thread = "[[thread]]\nname = \"a\"\npoints_mm = [[0,0,1],[10,0,1]]\n";
+  const std::vector<std::pair<std::string, std::string>> cases{
+      {thread + "[[thread.clamp]]\nat = \"first\"\n",
+       "f.toml:4: key 'thread.clamp' is given, must be left out: clamps"},
+      {thread + "[[thread.force]]\nat = \"last\"\n", "f.toml:4: key 'thread.force' is given"},
+      {thread + "integrator = \"inertial\"\n", "f.toml:4: key 'thread.integrator' is 'inertial', must be low-mass"},
+      {thread + "rest_length_scale = 0.9\n", "f.toml:4: key 'thread.rest_length_scale' is 0.9, must be 1.0"},
+      {thread + "velocity_mm_per_s = [0, 1, 0]\n", "f.toml:4: key 'thread.velocity_mm_per_s' is not zero"},
+      {thread + "[[schedule]]\ntime_s = 1\n", "f.toml:4: key 'schedule' is given"},
+      {thread + "[[cut]]\nthread = \"a\"\n", "f.toml:4: key 'cut' is given"},
+      {thread + "[[tissue]]\n", "f.toml:4: key 'tissue' is given"},
+      {thread + "[[needle]]\n", "f.toml:4: key 'needle' is given"},
+      {thread + "[[suture]]\n", "f.toml:4: key 'suture' is given"},
+      {thread + "[[obstacle]]\nshape = \"cylinder\"\nfrom_mm = [0,0,0]\nto_mm = [0,1,0]\ndiameter_mm = 2.0\n",
+       "f.toml:5: key 'obstacle.shape' is 'cylinder', must be plane"},
+      {thread + "[[obstacle]]\nshape = \"plane\"\nvelocity_mm_per_s = [0,0,1]\n",
+       "f.toml:6: key 'obstacle.velocity_mm_per_s' is not zero"},
+      {"until = \"rest\"\n" + thread, "f.toml:1: key 'until' is 'rest', must be time"},
+      {thread + "[solver]\ncontact = \"pgs\"\n", "f.toml:5: key 'solver.contact' is 'pgs', must be default"},
+  };
+  for (const auto& [text, says] : cases) {
+    const auto s = parse_scenario(text, "f.toml");
+    ASSERT_FALSE(s) << text;
+    EXPECT_NE(s.error().message.find(says), std::string::npos) << s.error().message << "\nfor\n" << text;
+    EXPECT_NE(s.error().message.find("not supported by this version yet"), std::string::npos) << s.error().message;
+  }
+}
+
+TEST(ScenarioFile, EveryMistakeIsNamedWithItsKey) {
+  const std::string good = slurp(kSourceDir / "config/scenarios/bench_grasp.toml");
+  struct Case {
+    const char *from, *to, *says;
+  };
+  const std::vector<Case> cases{
+      {"duration_s       = 10.0", "duration_s = 0", "key 'duration_s' is 0, must be above 0"},
+      {"step_ms          = 5.0", "step_ms = -5.0", "key 'step_ms' is -5, must be 0.01..100"},
+      {"[0.0, 0.0, -9.81]", "[0.0, -9.81]", "key 'gravity_m_per_s2' is an array of 2"},
+      {"[0.0, 0.0, -9.81]", "[0.0, nan, -9.81]", "key 'gravity_m_per_s2[1]' is nan"},
+      {"thread_thread   = 0.3", "thread_thread = -0.3", "key 'friction.thread_thread' is -0.3, must be 0..10"},
+      {"thread_tool ", "thread_tools ", "did you mean 'thread_tool'?"},
+      {"vertices = 512", "vertices = 300", "at most 300 vertices, not 301: lengthen the segments or raise capacity"},
+      {"vertices = 512", "vertices = 5000", "key 'capacity.vertices' is 5000, must be a whole number 2..4096"},
+      {"segment_mm        = 0.2", "segment_mm = 0", "key 'thread.segment_mm' is 0, must be 0.001..1000"},
+      {"segment_mm        = 0.2", "segment_mm = 60.0", "must be at most half of the thread's length"},
+      {"segment_mm        = 0.2", "segment_mm = 0.001", "must be such that all threads together have at most 512"},
+      {"diameter_mm       = 0.2", "diameter_mm = 0.21", "key 'thread.points_mm' is inside a plane at point 0"},
+      {"diameter_mm       = 0.2", "diameter_mm = -1", "key 'thread.diameter_mm' is -1"},
+      {"poisson           = 0.4", "poisson = 0.6", "key 'thread.poisson' is 0.6, must be above -1 and at most 0.5"},
+      {"young_gpa         = 2.5", "young_gpa = 0", "key 'thread.young_gpa' is 0"},
+      {"young_gpa         = 2.5", "young_pa = 2.5e9",
+       "key 'thread.young_pa' is unknown, must be a key of [thread]: did "
+       "you mean 'young_gpa'?"},
+      {"drag_mn_s_per_mm2 = 3e-6", "drag_mn_s_per_mm2 = 0", "key 'thread.drag_mn_s_per_mm2' is 0"},
+      {"[[-30.0, 0.0, 0.1], [30.0, 0.0, 0.1]]", "[[-30.0, 0.0, 0.1]]", "key 'thread.points_mm' is an array of 1"},
+      {"[[-30.0, 0.0, 0.1], [30.0, 0.0, 0.1]]", "[[-30.0, 0.0, 0.1], [30.0, 0.0]]", "key 'thread.points_mm[1]' is"},
+      {"[[-30.0, 0.0, 0.1], [30.0, 0.0, 0.1]]", "[[0, 0, 1], [0, 0, 1], [30.0, 0.0, 0.1]]",
+       "key 'thread.points_mm' is standing still at point 1"},
+      {"points_mm ", "points_file = \"none.csv\"\npoints_mm ",
+       "key 'thread.points_file' is 'none.csv', must be an existing"},
+      {"points_mm         = [[-30.0, 0.0, 0.1], [30.0, 0.0, 0.1]]\n", "", "key 'thread.points_mm' is missing"},
+      {"shape    = \"plane\"", "shape = \"plain\"", "did you mean 'plane'?"},
+      {"normal   = [0.0, 0.0, 1.0]", "normal = [0.0, 0.0, 0.0]", "key 'obstacle.normal' is of zero length"},
+      {"release_opening_deg = 2.25", "release_opening_deg = 1.0",
+       "key 'forceps_jaws.release_opening_deg' is 1, must be at least grasp_opening_deg"},
+      {"grasp_reach_mm      = 3.0", "grasp_reach_mm = 13.0",
+       "key 'forceps_jaws.grasp_reach_mm' is 13, must be at most"},
+      {"[friction]", "[frictions]", "key 'frictions' is unknown, must be a key of this file: did you mean 'friction'?"},
+  };
+  for (const Case& c : cases) {
+    const auto s = parse_scenario(with(good, c.from, c.to), "f.toml");
+    ASSERT_FALSE(s) << c.to;
+    EXPECT_EQ(s.error().kind, Error::Kind::usage);
+    EXPECT_NE(s.error().message.find(c.says), std::string::npos) << s.error().message << "\nfor " << c.to;
+    EXPECT_EQ(s.error().message.substr(0, 7), "f.toml:");
+  }
+}
+
+TEST(ScenarioFile, TwoThreadsOfOneNameAndNoThreadAreRefused) {
+  const std::string thread = "[[thread]]\nname = \"a\"\npoints_mm = [[0,0,0],[10,0,0]]\n";
+  const auto twice = parse_scenario(thread + thread, "f.toml");
+  ASSERT_FALSE(twice);
+  EXPECT_NE(twice.error().message.find("f.toml:5: key 'thread.name' is 'a'"), std::string::npos);
+  const auto none = parse_scenario("title = \"x\"\n", "f.toml");
+  ASSERT_FALSE(none);
+  EXPECT_NE(none.error().message.find("key 'thread' is missing, must be 1..8 tables"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace ligature::config
