@@ -13,6 +13,7 @@ enum StepFlag : std::uint32_t {
   step_instrument_lost = 1u << 3,       ///< an instrument is not tracked: look at the cameras
   step_grasped = 1u << 4,               ///< a grasp began in this step
   step_released = 1u << 5,              ///< a grasp ended in this step
+  step_limited = 1u << 6,               ///< a vertex wanted to move further than a step may: look for a jump of the tracking
 };
 
 /// Stages of the step in the order in which they run, for whoever measures them (sim has no clock).

@@ -23,17 +23,17 @@ struct ThreadMaterial {
 
 /// A round thread of this diameter: EA = E A, EI = E I, GJ = E/(2(1+nu)) J.
 /// @param young_pa [Pa], diameter_mm [mm], density_g_per_mm3 [g/mm^3]
-ThreadMaterial round_thread(double young_pa, double poisson, double density_g_per_mm3, double diameter_mm,
-                            double drag);
+ThreadMaterial round_thread(double young_pa, double poisson, double density_g_per_mm3, double diameter_mm, double drag);
 
 struct ThreadParams {
   std::string name;
-  std::vector<Vec3> points;     ///< drawn polyline, world frame [mm]; resampled to segment_mm
-  double segment_mm = 0.2;      ///< rounded so that it divides the whole
+  std::vector<Vec3> points;  ///< drawn polyline, world frame [mm]; resampled to segment_mm
+  double segment_mm = 0.2;   ///< rounded so that it divides the whole
   double diameter_mm = 0.2;
   bool closed = false;
   bool rest_shape_as_given = false;  ///< else straight
   double twist_turns = 0;
+  bool inertial = true;  ///< else low-mass: drag * velocity = force (a scenario file's default)
   ThreadMaterial material;
 };
 
@@ -52,17 +52,21 @@ struct PlaneParams {
 
 /// Forceps: the jaws as the thread meets them. Frame T of CONTRACT (origin where the closed tips meet).
 struct ForcepsParams {
-  Vec3 hinge_p_T{-120, 0, 0};    ///< [mm]
-  double jaw_length_mm = 12;     ///< from the tip backwards: the part that can touch and grasp
-  double tip_radius_mm = 0.25;   ///< jaw radius at the tip
-  double jaw_radius_mm = 0.6;    ///< jaw radius at jaw_length behind the tip
+  Vec3 hinge_p_T{-120, 0, 0};          ///< [mm]
+  double jaw_length_mm = 12;           ///< from the tip backwards: the part that can touch and grasp
+  double tip_radius_mm = 0.25;         ///< jaw radius at the tip
+  double jaw_radius_mm = 0.6;          ///< jaw radius at jaw_length behind the tip
   double grasp_opening_rad = 0.026;    ///< grasps when the opening falls below ...
   double release_opening_rad = 0.039;  ///< ... and lets go above (hysteresis)
-  double grasp_reach_mm = 3.0;   ///< how far behind the tip the gripping faces reach
+  double grasp_reach_mm = 3.0;         ///< how far behind the tip the gripping faces reach
+  double grip_force = 3e5;             ///< pulled harder than this, a grasped thread slides through the jaws [uN]
+  double max_speed_mm_per_s = 400;     ///< the jaws follow the hand no faster; a jump of the tracking is caught up
+  double max_turn_rad_per_s = 40;      ///< likewise for their direction (about the tip) ...
+  double max_opening_rad_per_s = 7;    ///< ... and their opening
 };
 
 struct SolverParams {
-  int iterations = 8;            ///< bound for one step, in linear solves
+  int iterations = 8;  ///< bound for one step, in linear solves
   double residual_target = 1e-6;
 };
 
@@ -73,16 +77,16 @@ struct Capacity {
 
 struct WorldParams {
   double step_s = 0.005;
-  Vec3 gravity;                  ///< [mm/s^2]
+  Vec3 gravity;  ///< [mm/s^2]
   Friction friction;
   SolverParams solver;
   std::vector<ThreadParams> threads;
   std::vector<PlaneParams> planes;
   std::array<ForcepsParams, kInstruments> forceps;
   bool forceps_present = true;
-  Pose X_RW;                     ///< where the world lies in the rig; identity when samples are already in W
-  double motion_scale = 1.0;     ///< world travel per travel of the hand
-  double lost_release_s = 0.3;   ///< a lost instrument lets go, gently, after this long
+  Pose X_RW;                    ///< where the world lies in the rig; identity when samples are already in W
+  double motion_scale = 1.0;    ///< world travel per travel of the hand
+  double lost_release_s = 0.3;  ///< a lost instrument lets go, gently, after this long
 };
 
 }  // namespace ligature::world

@@ -1,0 +1,80 @@
+#include "sim/contact/constraint.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace ligature::contact {
+namespace {
+
+// Projects the trial force on the ball of radius `bound` in the subspace of projector `across`.
+//
+//   inside:   f = trial,                  -df/dc = k across
+//   outside:  f = bound trial/|trial|,    -df/dc = k bound/|trial| (across - d d^T),  d = trial/|trial|
+//
+// A slip that reversed in the course of the step keeps the d d^T part (the secant): a majoriser, which cannot hop
+// from one side of the sticking solution to the other for ever.
+void project(Constraint& constraint, const Vector3d& trial, double bound, const Matrix3d& across, Response& out) {
+  const double size = trial.norm();
+  out.bound = bound;
+  if (size <= bound) {
+    out.force += trial;
+    out.stiffness += constraint.k * across;
+    out.sliding = false;
+    constraint.direction.setZero();
+  } else {
+    const Vector3d d = trial / size;
+    if (constraint.direction.dot(d) < 0) constraint.flipped = true;
+    constraint.direction = d;
+    out.force += bound * d;
+    const double secant = constraint.k * bound / size;
+    out.stiffness += secant * across;
+    if (!constraint.flipped) out.stiffness -= secant * d * d.transpose();
+    out.sliding = true;
+  }
+  constraint.sliding = out.sliding;
+}
+
+// Integral of the projected force over the trial force, over k (Huber's function).
+double huber(double size, double bound, double k) {
+  return (size <= bound ? 0.5 * size * size : bound * (size - 0.5 * bound)) / k;
+}
+
+}  // namespace
+
+double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept {
+  const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
+  if (constraint.kind == Constraint::Kind::grip) return huber(trial.norm(), bound, constraint.k);
+  const Vector3d& n = constraint.normal;
+  const double normal_force =
+      std::max(0.0, n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack));
+  return 0.5 * normal_force * normal_force / constraint.k +
+         huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
+}
+
+Response respond(Constraint& constraint, const Vector3d& c) noexcept {
+  Response out;
+  out.force.setZero();
+  out.stiffness.setZero();
+  const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
+  if (constraint.kind == Constraint::Kind::grip) {
+    out.active = true;
+    const double bound = constraint.settled ? constraint.bound : std::numeric_limits<double>::infinity();
+    project(constraint, trial, bound, Matrix3d::Identity(), out);
+    return out;
+  }
+  const Vector3d& n = constraint.normal;
+  const double normal_force = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
+  if (normal_force <= 0) {
+    constraint.direction.setZero();
+    constraint.sliding = false;
+    return out;
+  }
+  out.active = true;
+  const Matrix3d nn = n * n.transpose();
+  out.force = normal_force * n;
+  out.stiffness = constraint.k * nn;
+  project(constraint, trial - n.dot(trial) * n, constraint.friction * normal_force, Matrix3d::Identity() - nn, out);
+  return out;
+}
+
+}  // namespace ligature::contact

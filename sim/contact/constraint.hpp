@@ -1,0 +1,65 @@
+#pragma once
+/// What touches or holds a thread at one place, as a law between force and motion, and its augmented Lagrangian.
+///
+/// The place is a point of one segment, c = w0 x_i + w1 x_(i+1) (a vertex: w1 = 0), so every constraint lies inside the
+/// band of the implicit step and an iteration over all of them costs one banded factorisation, however many they are.
+///
+///   contact   gap g = n.c - offset >= 0,  f_n >= 0,  g f_n = 0          (Signorini)
+///             |f_t| <= mu f_n; where less, the point sticks: u_t = 0;
+///             where equal, f_t opposes the slip u_t                      (Coulomb, exact cone)
+///   grip      |f| <= bound; where less, the point is held: u = 0; where equal it slides through   (Tresca)
+///
+/// u = c - anchor is the motion against the (moving) body during the step. Both laws are the fixed points f = P(f - k
+/// u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
+/// force P(f - k u) and then makes it the new f (method of multipliers [Rockafellar 1976]), so that neither penetration
+/// nor creep is left over at convergence, whatever k. k follows the force so that f/k stays about `softness`. For a
+/// frozen bound mu f_n each such step minimises a convex function; the bound is refreshed with f_n in each.
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+
+namespace ligature::contact {
+
+using Eigen::Matrix3d;
+using Eigen::Vector3d;
+
+struct Constraint {
+  enum class Kind : std::uint8_t { contact, grip };
+  Kind kind = Kind::contact;
+  std::uint32_t vertex = 0;     ///< i
+  double w0 = 1, w1 = 0;        ///< weights of x_i and x_(i+1), sum 1
+  Vector3d normal{0, 0, 1};     ///< n, from the body to the thread, unit                 W
+  double offset = 0;            ///< g = n.c - offset                                     [mm]
+  double slack = 0;             ///< penetration that may stay in this step: g >= -slack  [mm]
+  Vector3d anchor{0, 0, 0};     ///< where the point would be at the end if it stuck      W [mm]
+  double friction = 0;          ///< mu
+  double bound = 0;             ///< of a grip [uN]
+  double k = 1;                 ///< augmentation [uN/mm]
+  Vector3d force{0, 0, 0};      ///< multiplier: force on the thread                      W [uN]
+  Vector3d direction{0, 0, 0};  ///< of the last slip; zero when it stuck
+  bool flipped = false;         ///< slip reversed during this step: the secant is used instead of the tangent
+  bool sliding = false;
+  bool settled = false;  ///< a grip holds unconditionally until the first solve has moved it with its body
+  std::size_t slot = 0;  ///< where the caller keeps its force from step to step
+};
+
+/// The force P(f - k u) at point c and its stiffness -df/dc, positive semidefinite and symmetric.
+struct Response {
+  Vector3d force;
+  Matrix3d stiffness;
+  double bound = 0;     ///< of the part that can slip [uN]
+  bool active = false;  ///< touches (contact) or holds (grip)
+  bool sliding = false;
+};
+/// Remembers in `constraint` the direction of slip. @rt constant time
+Response respond(Constraint& constraint, const Vector3d& c) noexcept;
+
+/// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].
+double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept;
+
+/// g without slack; positive = apart. [mm]
+inline double gap(const Constraint& constraint, const Vector3d& c) noexcept {
+  return constraint.normal.dot(c) - constraint.offset;
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,159 @@
+#include "sim/contact/implicit_step.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/contact/tolerances.hpp"
+
+namespace ligature::contact {
+namespace {
+
+Vector3d point(const std::vector<Vector3d>& x, const Constraint& c) {
+  return c.w1 == 0 ? Vector3d(c.w0 * x[c.vertex]) : Vector3d(c.w0 * x[c.vertex] + c.w1 * x[c.vertex + 1]);
+}
+
+// Forces are differences of coordinates times stiffnesses: below this, an imbalance is rounding.
+double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x) {
+  double extent = 0;
+  for (const Vector3d& p : x) extent = std::max(extent, p.cwiseAbs().maxCoeff());
+  const double l = model.rest_length;
+  return 4 * std::numeric_limits<double>::epsilon() * extent *
+         (2 * model.stretch_stiffness / l + 16 * model.bend_stiffness / (l * l * l));
+}
+
+// The multiplier becomes the force that the solve has just balanced, f - K dc: at a new active set that is the Newton
+// step of the multiplier. (Evaluating the law at the new point instead would add the error of a wrong active set.)
+void move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& direction) {
+  c.settled = true;
+  if (!r.active) {
+    c.force.setZero();
+    return;
+  }
+  Vector3d moved = c.w0 * direction[c.vertex];
+  if (c.w1 != 0) moved += c.w1 * direction[c.vertex + 1];
+  const Vector3d force = r.force - fraction * r.stiffness * moved;
+  if (c.kind == Constraint::Kind::grip) {
+    const double size = force.norm();
+    c.force = size > c.bound ? Vector3d(c.bound / size * force) : force;
+    return;
+  }
+  const double normal = std::clamp(c.normal.dot(force), 0.0, kMostContactForce);
+  const Vector3d across = force - c.normal.dot(force) * c.normal;
+  const double size = across.norm(), bound = c.friction * normal;
+  c.force = normal * c.normal + (size > bound ? bound / size : 1.0) * across;
+  c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, kMostStiffness);
+}
+
+}  // namespace
+
+ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints)
+    : trial_(most_vertices), gradient_(most_vertices), responses_(most_constraints), band_(most_vertices) {}
+
+ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const std::vector<Vector3d>& x0,
+                                               const rod::RodState& state, Constraint* constraints, std::size_t count,
+                                               const StepSettings& settings) noexcept {
+  const std::size_t n = model.vertices();
+  const double per_dt = 1.0 / settings.dt;
+  band_.set_zero();
+  for (std::size_t i = 0; i < n; ++i) {
+    const double inertia = model.mass[i] * per_dt * per_dt, drag = (model.drag[i] + state.ease[i]) * per_dt;
+    const Vector3d moved = state.x[i] - x0[i];
+    gradient_[i] =
+        inertia * (moved - settings.dt * state.v[i]) + drag * moved - model.weight_mass[i] * settings.gravity;
+    band_.add(i, i, (inertia + drag) * Matrix3d::Identity());
+  }
+  rod::add_elastic(model, state.x, state.twist, gradient_, &band_);
+  Imbalance out;
+  for (std::size_t j = 0; j < count; ++j) {
+    Constraint& c = constraints[j];
+    const Response& r = responses_[j] = respond(c, point(state.x, c));
+    out.multiplier = std::max(out.multiplier, (r.force - c.force).cwiseAbs().maxCoeff());
+    if (!r.active) continue;
+    gradient_[c.vertex] -= c.w0 * r.force;
+    band_.add(c.vertex, c.vertex, c.w0 * c.w0 * r.stiffness);
+    if (c.w1 != 0) {
+      gradient_[c.vertex + 1] -= c.w1 * r.force;
+      band_.add(c.vertex + 1, c.vertex, c.w0 * c.w1 * r.stiffness);
+      band_.add(c.vertex + 1, c.vertex + 1, c.w1 * c.w1 * r.stiffness);
+    }
+  }
+  double sum = 0;  // a maximum would swallow a NaN
+  for (std::size_t i = 0; i < n; ++i) {
+    out.vertex = std::max(out.vertex, gradient_[i].cwiseAbs().maxCoeff());
+    sum += gradient_[i].sum();
+  }
+  out.finite = std::isfinite(sum);
+  return out;
+}
+
+double ImplicitStep::merit(const rod::RodModel& model, const std::vector<Vector3d>& x0, const rod::RodState& state,
+                           const std::vector<Vector3d>& x, const Constraint* constraints, std::size_t count,
+                           const StepSettings& settings) const noexcept {
+  const double per_dt = 1.0 / settings.dt;
+  double sum = rod::elastic_energy(model, x, state.twist);
+  for (std::size_t i = 0; i < model.vertices(); ++i) {
+    const Vector3d moved = x[i] - x0[i];
+    sum += 0.5 * model.mass[i] * per_dt * per_dt * (moved - settings.dt * state.v[i]).squaredNorm() +
+           0.5 * (model.drag[i] + state.ease[i]) * per_dt * moved.squaredNorm() -
+           model.weight_mass[i] * settings.gravity.dot(moved);
+  }
+  for (std::size_t j = 0; j < count; ++j)
+    sum += potential(constraints[j], point(x, constraints[j]), responses_[j].bound);
+  return sum;
+}
+
+StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
+                                Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept {
+  StepOutcome out;
+  const std::size_t n = model.vertices();
+  double weight = 1e-12;
+  for (std::size_t i = 0; i < n; ++i) weight = std::max(weight, model.weight_mass[i] * settings.gravity.norm());
+  const double rounding = rounding_force(model, state.x);
+
+  for (int iteration = 0;; ++iteration) {
+    const Imbalance imbalance = assemble(model, x0, state, constraints, count, settings);
+    out.load = weight;
+    for (std::size_t j = 0; j < count; ++j) out.load = std::max(out.load, constraints[j].force.norm());
+    out.residual = std::max(imbalance.vertex, imbalance.multiplier) / out.load;
+    out.finite = imbalance.finite;
+    if (!out.finite) return out;
+    const double allowed = settings.residual_target * out.load;
+    out.converged = imbalance.vertex <= allowed + rounding && imbalance.multiplier <= allowed + rounding;
+    if (out.converged || iteration == settings.iterations) return out;
+
+    band_.factor();
+    band_.solve(gradient_[0].data());
+    ++out.iterations;
+    double longest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const double after = (state.x[i] - gradient_[i] - x0[i]).norm();
+      if (!std::isfinite(after)) return out.finite = false, out;
+      longest = std::max(longest, after);
+    }
+    double fraction = 1.0;
+    if (longest > settings.travel_limit) {
+      // Shortened as a whole, so that the direction stays one of descent.
+      double least = 1.0;
+      for (std::size_t i = 0; i < n; ++i) {
+        const double step = gradient_[i].norm(), room = settings.travel_limit - (state.x[i] - x0[i]).norm();
+        if (step > 0) least = std::min(least, std::max(room, 0.0) / step);
+      }
+      fraction = least;
+      out.limited = true;
+    }
+    // Halve until the merit falls (or does not rise by more than rounding).
+    const double before = merit(model, x0, state, state.x, constraints, count, settings);
+    for (int halving = 0;; ++halving) {
+      for (std::size_t i = 0; i < n; ++i) trial_[i] = state.x[i] - fraction * gradient_[i];
+      const double after = merit(model, x0, state, trial_, constraints, count, settings);
+      if (after <= before + kMeritNoise * (std::abs(before) + std::abs(after)) || halving == kMostHalvings) break;
+      fraction *= 0.5;
+    }
+    std::copy_n(trial_.begin(), n, state.x.begin());
+
+    for (std::size_t j = 0; j < count; ++j) move_multiplier(constraints[j], responses_[j], -fraction, gradient_);
+  }
+}
+
+}  // namespace ligature::contact

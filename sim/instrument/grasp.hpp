@@ -1,0 +1,33 @@
+#pragma once
+/// What one pair of forceps holds: vertices of threads, each anchored in T.
+///
+/// Closing below grasp_opening takes what lies between the faces; opening above release_opening, or the loss of the
+/// instrument, lets go. A held vertex is a grip constraint (contact/constraint.hpp): it follows its anchor exactly
+/// until it is pulled harder than its share of grip_force, then it slides and takes its anchor along.
+/// Source: thesis 3.6.2 (which fixes the vertices, without slip).
+#include <Eigen/Core>
+#include <cstdint>
+
+#include "sim/base/fixed_vector.hpp"
+#include "sim/base/geometry.hpp"
+
+namespace ligature::instrument {
+
+inline constexpr std::size_t kMostHeld = 128;  ///< vertices in one pair of forceps
+
+struct Held {
+  std::uint32_t thread = 0, vertex = 0;
+  Vec3 anchor_T;                     ///< where it is held [mm]
+  Eigen::Vector3d force_W{0, 0, 0};  ///< on the thread, warm start [uN]
+};
+
+struct Grasp {
+  bool active = false;
+  bool armed = false;  ///< was open since the last grasp; closed jaws that meet a thread do not take it
+  FixedVector<Held, kMostHeld> held;
+  bool frame_held = false;  ///< the material frame of one edge turns with the jaws
+  std::uint32_t frame_thread = 0, frame_edge = 0;
+  Vec3 frame_d1_T;  ///< its director
+};
+
+}  // namespace ligature::instrument

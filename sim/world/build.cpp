@@ -1,0 +1,224 @@
+#include "sim/world/build.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "sim/base/eigen.hpp"
+#include "sim/contract/scene_snapshot.hpp"
+
+namespace ligature::world {
+namespace {
+
+std::string text(double v) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%g", v);
+  return buffer;
+}
+
+bool finite(Vec3 v) {
+  return std::isfinite(v.x) && std::isfinite(v.y) && std::isfinite(v.z);
+}
+
+/// Collects the first complaint.
+class Checker {
+ public:
+  void range(const std::string& name, double value, double low, double high, const char* remedy) {
+    if (!(value >= low && value <= high))
+      say(name + " is " + text(value) + ", must be " + text(low) + ".." + text(high) + ": " + remedy);
+  }
+  void positive(const std::string& name, double value, const char* remedy) {
+    if (!(value > 0 && std::isfinite(value))) say(name + " is " + text(value) + ", must be positive: " + remedy);
+  }
+  void not_negative(const std::string& name, double value, const char* remedy) {
+    if (!(value >= 0 && std::isfinite(value))) say(name + " is " + text(value) + ", must not be negative: " + remedy);
+  }
+  void is_finite(const std::string& name, Vec3 value) {
+    if (!finite(value)) say(name + " is not finite: give three numbers");
+  }
+  void say(std::string message) {
+    if (message_.empty()) message_ = std::move(message);
+  }
+  bool ok() const { return message_.empty(); }
+  Result<void> result() const {
+    if (ok()) return {};
+    return usage_error(message_);
+  }
+
+ private:
+  std::string message_;
+};
+
+double length_of(const std::vector<Vec3>& points) {
+  double length = 0;
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) length += norm(points[i + 1] - points[i]);
+  return length;
+}
+
+void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
+  for (const Vec3& p : t.points)
+    if (!finite(p) || norm(p) > 1e5) return c.say(name + ".points_mm has a point that is not within 1e5 mm: mend it");
+  if (t.points.size() < 2) return c.say(name + ".points_mm has fewer than two points: give the two ends at least");
+  c.positive(name + ".segment_mm", t.segment_mm, "a tenth to two diameters is usual");
+  c.positive(name + ".diameter_mm", t.diameter_mm, "a 10-0 suture has 0.025");
+  if (t.closed) c.say(name + ".closed is true, but only open threads are simulated: set closed = false");
+  if (t.twist_turns != 0)
+    c.say(name + ".twist_turns is " + text(t.twist_turns) + ", but free ends hold no twist: set it to 0");
+  c.positive(name + ".stretch_stiffness", t.material.stretch_stiffness, "EA in uN");
+  c.not_negative(name + ".bend_stiffness", t.material.bend_stiffness, "EI in uN mm^2");
+  c.not_negative(name + ".twist_stiffness", t.material.twist_stiffness, "GJ in uN mm^2");
+  c.not_negative(name + ".linear_density", t.material.linear_density, "g/mm");
+  c.not_negative(name + ".drag", t.material.drag, "air is 4e-5 uN s/mm^2, wet 3e-3");
+  if (!c.ok()) return;
+  const double length = length_of(t.points);
+  if (!(length > t.segment_mm))
+    return c.say(name + ".points_mm spans " + text(length) + " mm, must be longer than segment_mm " +
+                 text(t.segment_mm) + ": draw it longer or cut it finer");
+  if (!(t.material.drag > 0) && !(t.inertial && t.material.linear_density > 0))
+    c.say(name + ".drag is 0 and there is no inertia either: nothing resists motion, give one of them");
+}
+
+}  // namespace
+
+std::vector<Eigen::Vector3d> resample(const std::vector<Vec3>& points, double segment_mm) {
+  const double length = length_of(points);
+  const auto edges = static_cast<std::size_t>(std::max(1.0, std::round(length / segment_mm)));
+  std::vector<Eigen::Vector3d> out;
+  out.reserve(edges + 1);
+  std::size_t k = 0;
+  double before = 0;
+  for (std::size_t i = 0; i < edges; ++i) {
+    const double s = length * static_cast<double>(i) / static_cast<double>(edges);
+    while (k + 2 < points.size() && before + norm(points[k + 1] - points[k]) <= s)
+      before += norm(points[k + 1] - points[k]), ++k;
+    const double piece = norm(points[k + 1] - points[k]);
+    out.push_back(to_eigen(points[k] + (piece > 0 ? (s - before) / piece : 0.0) * (points[k + 1] - points[k])));
+  }
+  out.push_back(to_eigen(points.back()));
+  return out;
+}
+
+Result<void> check(const WorldParams& params, const Capacity& capacity) {
+  Checker c;
+  c.range("step_s", params.step_s, 1e-5, 0.1, "5 ms is usual");
+  c.is_finite("gravity", params.gravity);
+  c.range("friction.thread_obstacle", params.friction.thread_obstacle, 0, 10, "0.2 is usual");
+  c.range("friction.thread_tool", params.friction.thread_tool, 0, 10, "0.4 is usual");
+  c.range("friction.thread_thread", params.friction.thread_thread, 0, 10, "0.3 is usual");
+  c.range("friction.thread_tissue", params.friction.thread_tissue, 0, 10, "0.1 is usual");
+  c.range("solver.iterations", params.solver.iterations, 1, 1000, "8 is usual");
+  c.range("solver.residual_target", params.solver.residual_target, 1e-12, 1, "1e-6 is usual");
+  c.positive("motion_scale", params.motion_scale, "world travel per travel of the hand");
+  c.not_negative("lost_release_s", params.lost_release_s, "0.3 is usual");
+  if (!std::isfinite(params.X_RW.q.x + params.X_RW.q.y + params.X_RW.q.z + params.X_RW.q.w) || !finite(params.X_RW.p))
+    c.say("X_RW is not finite: mend [world] of the rig file");
+  const Quat q = params.X_RW.q;
+  c.range("|q_RW|", std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w), 0.999, 1.001, "give a unit quaternion");
+  if (capacity.vertices < 2 || capacity.vertices > kMaxSnapshotVertices)
+    c.say("capacity.vertices is " + std::to_string(capacity.vertices) + ", must be 2.." +
+          std::to_string(kMaxSnapshotVertices) + ": choose a number in between");
+  if (capacity.contacts < 1 || capacity.contacts > 1000000)
+    c.say("capacity.contacts is " + std::to_string(capacity.contacts) + ", must be 1..1000000: 2048 is usual");
+  if (params.threads.empty()) c.say("no thread: add one");
+  if (params.threads.size() > kMaxThreads)
+    c.say("threads are " + std::to_string(params.threads.size()) + ", must be at most " + std::to_string(kMaxThreads) +
+          ": remove some");
+  if (params.planes.size() > 8) c.say("planes are more than 8: remove some");
+  for (std::size_t p = 0; p < params.planes.size(); ++p) {
+    const std::string name = "plane " + std::to_string(p);
+    c.is_finite(name + " point", params.planes[p].point);
+    c.range(name + " normal length", norm(params.planes[p].normal), 1e-6, 1e6, "it points out of the solid");
+  }
+  if (params.forceps_present)
+    for (std::size_t f = 0; f < kInstruments; ++f) {
+      const ForcepsParams& i = params.forceps[f];
+      const std::string name = f == 0 ? "forceps left " : "forceps right ";
+      c.is_finite(name + "hinge_p_T", i.hinge_p_T);
+      c.positive(name + "jaw_length_mm", i.jaw_length_mm, "12 is usual");
+      c.range(name + "-hinge_p_T.x", -i.hinge_p_T.x, i.jaw_length_mm, 1e4, "the hinge lies behind the jaws");
+      c.range(name + "tip_radius_mm", i.tip_radius_mm, 1e-3, 0.5 * i.jaw_length_mm, "0.25 is usual");
+      c.range(name + "jaw_radius_mm", i.jaw_radius_mm, i.tip_radius_mm, 0.5 * i.jaw_length_mm, "0.6 is usual");
+      c.range(name + "grasp_opening_rad", i.grasp_opening_rad, 1e-4, 1.5, "0.026 is usual");
+      c.range(name + "release_opening_rad", i.release_opening_rad, i.grasp_opening_rad, 1.5, "above grasp_opening_rad");
+      c.range(name + "grasp_reach_mm", i.grasp_reach_mm, 1e-3, i.jaw_length_mm, "3 is usual");
+      c.positive(name + "grip_force", i.grip_force, "3e5 uN is usual");
+      c.positive(name + "max_speed_mm_per_s", i.max_speed_mm_per_s, "400 is usual");
+      c.positive(name + "max_turn_rad_per_s", i.max_turn_rad_per_s, "40 is usual");
+      c.positive(name + "max_opening_rad_per_s", i.max_opening_rad_per_s, "7 is usual");
+    }
+  std::size_t vertices = 0;
+  for (std::size_t i = 0; i < params.threads.size() && c.ok(); ++i) {
+    const ThreadParams& t = params.threads[i];
+    const std::string name = "thread " + (t.name.empty() ? std::to_string(i) : "'" + t.name + "'");
+    check_thread(c, t, name);
+    if (!c.ok()) break;
+    const double count = length_of(t.points) / t.segment_mm + 1;
+    if (!(count + static_cast<double>(vertices) < static_cast<double>(capacity.vertices) + 0.5)) {
+      c.say(name + " needs " + text(std::round(count)) + " vertices, capacity.vertices leaves " +
+            std::to_string(capacity.vertices - vertices) + ": raise it or lengthen segment_mm");
+      break;
+    }
+    const auto x = resample(t.points, t.segment_mm);
+    vertices += x.size();
+    const double radius = 0.5 * t.diameter_mm;
+    for (std::size_t p = 0; p < params.planes.size(); ++p) {
+      const PlaneParams& plane = params.planes[p];
+      const Vec3 n = (1.0 / norm(plane.normal)) * plane.normal;
+      for (std::size_t k = 0; k < x.size(); ++k) {
+        const double gap = dot(n, from_eigen(x[k]) - plane.point) - radius;
+        if (gap < -1e-6 * radius - 1e-12) {
+          c.say(name + " overlaps plane " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +
+                std::to_string(k) + ": lift it (its axis stays a radius off)");
+          break;
+        }
+      }
+    }
+  }
+  return c.result();
+}
+
+rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
+  const std::size_t n = x.size();
+  rod::RodModel m;
+  m.radius = 0.5 * thread.diameter_mm;
+  m.stretch_stiffness = thread.material.stretch_stiffness;
+  m.bend_stiffness = thread.material.bend_stiffness;
+  m.twist_stiffness = thread.material.twist_stiffness;
+  m.rest_length = length_of(thread.points) / static_cast<double>(n - 1);
+  m.mass.resize(n);
+  m.weight_mass.resize(n);
+  m.drag.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const double length = (i == 0 || i + 1 == n ? 0.5 : 1.0) * m.rest_length;
+    m.weight_mass[i] = thread.material.linear_density * length;
+    m.mass[i] = thread.inertial ? m.weight_mass[i] : 0.0;
+    m.drag[i] = thread.material.drag * length;
+  }
+  if (thread.rest_shape_as_given) {
+    const rod::Twist frames(x);
+    m.rest_curvature.assign(n, Eigen::Vector2d::Zero());
+    for (std::size_t i = 1; i + 1 < n; ++i)
+      m.rest_curvature[i] =
+          rod::material_curvature(x[i] - x[i - 1], x[i + 1] - x[i], frames.material(i - 1), frames.material(i));
+  }
+  return m;
+}
+
+instrument::ForcepsModel build_forceps(const ForcepsParams& f, double lost_release_s) {
+  instrument::ForcepsModel m;
+  m.hinge_p_T = f.hinge_p_T;
+  m.jaw_length = f.jaw_length_mm;
+  m.tip_radius = f.tip_radius_mm;
+  m.jaw_radius = f.jaw_radius_mm;
+  m.grasp_opening = f.grasp_opening_rad;
+  m.release_opening = f.release_opening_rad;
+  m.grasp_reach = f.grasp_reach_mm;
+  m.grip_force = f.grip_force;
+  m.max_speed = f.max_speed_mm_per_s;
+  m.max_turn = f.max_turn_rad_per_s;
+  m.max_opening_rate = f.max_opening_rad_per_s;
+  m.lost_release = lost_release_s;
+  return m;
+}
+
+}  // namespace ligature::world
