@@ -1,0 +1,22 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "frame.glsl"
+// A caster's rings, thrown along the key light onto the bench and widened by the light's penumbra.
+layout(std430, set = 0, binding = 1) readonly buffer Rings { Ring rings[]; };
+layout(location = 0) out vec4 profile;  // across [mm], half width, penumbra, strength
+void main() {
+  Ring ring = rings[push.first + (gl_VertexIndex >> 1)];
+  float side = float(gl_VertexIndex & 1) * 2.0 - 1.0;
+  vec3 l = frame.to_light_W.xyz;
+  vec3 p = ring.centre_radius.xyz;
+  float height = max(p.z - frame.bench.x, 0.0);
+  vec2 on_bench = p.xy - l.xy * (height / l.z);
+  vec2 along = ring.tangent_strength.xy - l.xy * (ring.tangent_strength.z / l.z);
+  float n = length(along);
+  vec2 across = n > 1e-3 ? vec2(-along.y, along.x) / n : vec2(0.0, 1.0);
+  float half_width = ring.centre_radius.w;
+  float penumbra = height / l.z * frame.to_light_W.w + 0.35 / frame.to_microscope_W.w;
+  float reach = half_width + 1.6 * penumbra;
+  profile = vec4(side * reach, half_width, penumbra, ring.tangent_strength.w);
+  gl_Position = frame.clip_W[EYE] * vec4(on_bench + across * side * reach, frame.bench.x, 1.0);
+}

@@ -1,0 +1,23 @@
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "frame.glsl"
+layout(location = 0) centroid in vec3 p_W;
+layout(location = 1) centroid in vec3 n_W;
+layout(location = 2) centroid in vec3 t_W;
+layout(location = 3) centroid in vec3 to_eye;
+layout(location = 0) out vec4 colour;
+void main() {
+  vec3 n = normalize(n_W), v = normalize(to_eye), l = frame.to_light_W.xyz, m = frame.to_microscope_W.xyz;
+  float s = spot(p_W);
+  // Dyed monofilament: deep violet body, clear glossy skin.
+  vec3 body = vec3(0.100, 0.026, 0.260);
+  float key = max(dot(n, l), 0.0), lamp = max(dot(n, m), 0.0);
+  float up = 0.5 + 0.5 * n.z;
+  vec3 c = body * (s * (0.95 * key + 0.55 * lamp) + 0.10 + 0.10 * up);
+  c += vec3(0.010, 0.060, 0.056) * (1.0 - up) * s;  // the sheet's light from below
+  float glint = pow(max(dot(n, normalize(v + l)), 0.0), 48.0) * 1.5;
+  float sheen = pow(max(dot(n, normalize(v + m)), 0.0), 12.0) * 0.10;
+  float rim = pow(1.0 - max(dot(n, v), 0.0), 4.0) * 0.10;
+  c += s * (vec3(1.0, 0.97, 0.92) * glint + vec3(0.75, 0.7, 1.0) * sheen + vec3(0.5, 0.55, 0.7) * rim);
+  colour = vec4(tone(c), 1.0);
+}
