@@ -1,5 +1,6 @@
 #include "appliance/rt/thread.hpp"
 
+#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <sched.h>
@@ -225,6 +226,22 @@ MemoryReport lock_memory(std::size_t heap_bytes) {
     }
   }
   return report;
+}
+
+WakeLatencyHold::WakeLatencyHold(const std::string& file) : fd_(open(file.c_str(), O_WRONLY | O_CLOEXEC)) {
+  const std::int32_t microseconds = 0;
+  int error = errno;
+  if (fd_ >= 0) {
+    if (write(fd_, &microseconds, sizeof microseconds) == static_cast<ssize_t>(sizeof microseconds)) return;
+    error = errno;
+    close(std::exchange(fd_, -1));
+  }
+  why_ = file + " is not ours to hold, " + explain(error) + ": chgrp ligature " + file + " && chmod g+rw " + file +
+         ", or idle cores wake late";
+}
+
+WakeLatencyHold::~WakeLatencyHold() {
+  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace ligature::rt

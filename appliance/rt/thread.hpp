@@ -68,4 +68,21 @@ struct MemoryReport {
 /// try: locking future mappings under a limit makes later allocations fail, which is worse than a page fault.
 MemoryReport lock_memory(std::size_t heap_bytes);
 
+/// Keeps the cores out of idle states that take long to leave, while it lives: the kernel's PM QoS holds the wish as
+/// long as the file stays open. Source: Documentation/power/pm_qos_interface.rst of the kernel.
+class WakeLatencyHold {
+ public:
+  /// @param file of the kernel; another one in tests
+  explicit WakeLatencyHold(const std::string& file = "/dev/cpu_dma_latency");
+  ~WakeLatencyHold();
+  WakeLatencyHold(const WakeLatencyHold&) = delete;
+  WakeLatencyHold& operator=(const WakeLatencyHold&) = delete;
+  bool held() const { return fd_ >= 0; }
+  const std::string& why() const { return why_; }  ///< empty, or why not and the line that mends it
+
+ private:
+  int fd_ = -1;
+  std::string why_;
+};
+
 }  // namespace ligature::rt

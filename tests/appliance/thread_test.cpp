@@ -6,6 +6,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <string>
 #include <thread>
 
 namespace ligature::rt {
@@ -101,6 +103,25 @@ int exit_code_without_privilege(Function&& function) {
   int status = 0;
   waitpid(child, &status, 0);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 91;
+}
+
+TEST(WakeLatencyHold, WritesZeroMicrosecondsAndHoldsTheFile) {
+  const std::string file = testing::TempDir() + "ligature-latency-" + std::to_string(getpid());
+  { std::ofstream make(file); }
+  const WakeLatencyHold hold(file);
+  EXPECT_TRUE(hold.held()) << hold.why();
+  std::ifstream written(file, std::ios::binary);
+  char bytes[5] = {1, 1, 1, 1, 1};
+  written.read(bytes, sizeof bytes);
+  EXPECT_EQ(written.gcount(), 4);
+  EXPECT_EQ(std::string(bytes, 4), std::string(4, '\0'));
+  unlink(file.c_str());
+}
+
+TEST(WakeLatencyHold, MachineWithoutItIsSaid) {
+  const WakeLatencyHold hold("/nonexistent/latency");
+  EXPECT_FALSE(hold.held());
+  EXPECT_NE(hold.why().find("ENOENT"), std::string::npos) << hold.why();
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
