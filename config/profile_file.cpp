@@ -5,6 +5,7 @@
 #include <cstdlib>
 
 #include "config/document.hpp"
+#include "drivers/virtual_rig/hand_path.hpp"
 
 namespace ligature::config {
 
@@ -31,8 +32,18 @@ CameraSettings read_cameras(Table t) {
 
 VirtualSettings read_virtual(Table t, double rate_hz) {
   VirtualSettings v;
-  v.path_left = t.get_path("path_left", Table::PathKind::file);
-  v.path_right = t.get_path("path_right", Table::PathKind::file);
+  const auto path = [&](std::string_view key) {
+    const fs::path file = t.get_path(key, Table::PathKind::file);
+    if (!file.empty())
+      if (const auto rows = drivers::load_path(file.string()); !rows)
+        t.reject_as(key, "not a path", "rows of time, position, quaternion, opening", rows.error().message);
+    return file;
+  };
+  v.path_left = path("path_left");
+  v.path_right = path("path_right");
+  if (v.path_left.empty() != v.path_right.empty() && t.clean())
+    t.reject_as(v.path_left.empty() ? "path_left" : "path_right", "missing", "given beside the other hand's path",
+                "give both, or leave both out for the built-in hand");
   v.seed = static_cast<std::uint64_t>(t.get_integer("seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
   v.noise = t.get_number("noise", v.noise, between(0, 0.5));
   v.exposure_ms = t.get_number("exposure_ms", v.exposure_ms, between(0.01, 1000));

@@ -5,6 +5,7 @@
 
 #include "config/csv_file.hpp"
 #include "config/document.hpp"
+#include "drivers/virtual_rig/hand_path.hpp"
 #include "sim/base/units.hpp"
 #include "sim/contract/scene_snapshot.hpp"
 
@@ -66,18 +67,14 @@ ThreadParams read_thread(Table& t, const std::string& fallback_name) {
   p.points = read_points(t);
   p.segment_mm = t.get_number("segment_mm", p.segment_mm, between(1e-3, 1e3));
   p.diameter_mm = t.get_number("diameter_mm", p.diameter_mm, between(1e-3, 1e2));
-  enum class Integrator { low_mass, inertial };
-  const auto integrator = t.get_choice("integrator", Integrator::low_mass,
-                                       {{"low-mass", Integrator::low_mass}, {"inertial", Integrator::inertial}});
-  if (integrator == Integrator::inertial)
-    t.reject("integrator", "low-mass", "the inertial integrator is not supported by this version yet");
+  p.inertial = t.get_choice("integrator", false, {{"low-mass", false}, {"inertial", true}});
   p.rest_shape_as_given = t.get_choice("rest_shape", false, {{"straight", false}, {"as-given", true}});
   if (t.get_number("rest_length_scale", 1.0, between(0.1, 10)) != 1.0)
     t.reject("rest_length_scale", "1.0", "other rest lengths are not supported by this version yet");
   p.twist_turns = t.get_number("twist_turns", 0, between(-1e3, 1e3));
   if (!(t.get_vec3("velocity_mm_per_s", {}, between(-1e6, 1e6)) == Vec3{}))
     t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]",
-                "it belongs to the inertial integrator, not supported by this version yet");
+                "a thread that moves at the start is not supported by this version yet");
   p.material = read_material(t, p.diameter_mm);
   t.refuse_unsupported("clamp", "clamps are");
   t.refuse_unsupported("force", "forces on a thread are");
@@ -144,6 +141,10 @@ ForcepsParams read_jaws(Table& t) {
   p.grasp_opening_rad = deg * t.get_number("grasp_opening_deg", p.grasp_opening_rad / deg, between(0.01, 45));
   p.release_opening_rad = deg * t.get_number("release_opening_deg", p.release_opening_rad / deg, between(0.01, 60));
   p.grasp_reach_mm = t.get_number("grasp_reach_mm", p.grasp_reach_mm, between(0.01, 100));
+  p.grip_force = units::un_per_mn * t.get_number("grip_force_mn", p.grip_force / units::un_per_mn, up_to(1e6));
+  p.max_speed_mm_per_s = t.get_number("max_speed_mm_per_s", p.max_speed_mm_per_s, between(1, 1e5));
+  p.max_turn_rad_per_s = deg * t.get_number("max_turn_deg_per_s", p.max_turn_rad_per_s / deg, between(1, 1e5));
+  p.max_opening_rad_per_s = deg * t.get_number("max_opening_deg_per_s", p.max_opening_rad_per_s / deg, between(1, 1e5));
   if (t.present()) {
     if (p.hinge_p_T.x > -p.jaw_length_mm)
       t.reject_as("hinge_p_T_mm", "in front of the jaws' end", "behind the jaws, x at most -jaw_length_mm",
@@ -241,6 +242,9 @@ Result<Scenario> read(Document document) {
     for (const auto& other : s.forceps)
       if (other.name == f.name) t.reject("name", "the other instrument", "one [[forceps]] for left and one for right");
     f.path_file = t.need_path("path_file", Table::PathKind::file);
+    if (!f.path_file.empty())
+      if (const auto rows = drivers::load_path(f.path_file.string()); !rows)
+        t.reject_as("path_file", "not a path", "rows of time, position, quaternion, opening", rows.error().message);
     s.forceps.push_back(std::move(f));
   }
 

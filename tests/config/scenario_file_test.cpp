@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
+#include "sim/world/world.hpp"
 #include "tests/config/temp_dir.hpp"
 
 namespace ligature::config {
@@ -84,6 +87,39 @@ TEST(ScenarioFile, ForcepsPathsAreFound) {
   EXPECT_EQ(s->forceps[0].name, "right");
   EXPECT_EQ(s->forceps[0].path_file, dir / "l.csv");
   EXPECT_FALSE(load_scenario(dir.write("s.toml", thread + "[[forceps]]\nname = \"right\"\npath_file = \"m.csv\"\n")));
+  dir.write("m.csv", "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,0,0,0,0,2,5\n");
+  const auto bad =
+      load_scenario(dir.write("s.toml", thread + "[[forceps]]\nname = \"right\"\npath_file = \"m.csv\"\n"));
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("key 'forceps.path_file' is not a path"), std::string::npos);
+  EXPECT_NE(bad.error().message.find("m.csv:2: "), std::string::npos) << bad.error().message;
+}
+
+TEST(ScenarioFile, TheIntegratorIsLowMassUnlessAskedOtherwise) {
+  const std::string thread = "[[thread]]\npoints_mm = [[0,0,0],[10,0,0]]\n";
+  const auto plain = parse_scenario(thread, "f.toml");
+  ASSERT_TRUE(plain);
+  EXPECT_FALSE(plain->params.threads[0].inertial);
+  const auto inertial = parse_scenario(thread + "integrator = \"inertial\"\n", "f.toml");
+  ASSERT_TRUE(inertial);
+  EXPECT_TRUE(inertial->params.threads[0].inertial);
+}
+
+/// The shipped scene is one that the physics takes and keeps at rest where it was drawn.
+TEST(ScenarioFile, TheShippedBenchIsAWorldAtRest) {
+  const auto s = load_scenario(kSourceDir / "config/scenarios/bench_grasp.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  auto world = world::World::create(s->params, s->capacity);
+  ASSERT_TRUE(world) << world.error().message;
+  std::uint32_t flags = 0;
+  for (int i = 0; i < 100; ++i) flags |= world->step(InstrumentSample{}).flags;
+  EXPECT_EQ(flags & (step_contact_overflow | step_non_finite_restored), 0u);
+  auto snapshot = std::make_unique<SceneSnapshot>();
+  world->snapshot(*snapshot);
+  ASSERT_EQ(snapshot->threads.size(), 1u);
+  EXPECT_EQ(snapshot->threads[0].vertex_count, 301u);
+  // A tenth of the thread's radius: it was drawn touching the bench.
+  for (const auto& v : snapshot->vertices) EXPECT_NEAR(v.z, 0.1f, 0.01f);
 }
 
 TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
@@ -92,7 +128,6 @@ TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
       {thread + "[[thread.clamp]]\nat = \"first\"\n",
        "f.toml:4: key 'thread.clamp' is given, must be left out: clamps"},
       {thread + "[[thread.force]]\nat = \"last\"\n", "f.toml:4: key 'thread.force' is given"},
-      {thread + "integrator = \"inertial\"\n", "f.toml:4: key 'thread.integrator' is 'inertial', must be low-mass"},
       {thread + "rest_length_scale = 0.9\n", "f.toml:4: key 'thread.rest_length_scale' is 0.9, must be 1.0"},
       {thread + "velocity_mm_per_s = [0, 1, 0]\n", "f.toml:4: key 'thread.velocity_mm_per_s' is not zero"},
       {thread + "[[schedule]]\ntime_s = 1\n", "f.toml:4: key 'schedule' is given"},
@@ -151,6 +186,7 @@ TEST(ScenarioFile, EveryMistakeIsNamedWithItsKey) {
       {"normal   = [0.0, 0.0, 1.0]", "normal = [0.0, 0.0, 0.0]", "key 'obstacle.normal' is of zero length"},
       {"release_opening_deg = 2.25", "release_opening_deg = 1.0",
        "key 'forceps_jaws.release_opening_deg' is 1, must be at least grasp_opening_deg"},
+      {"grip_force_mn       = 300.0", "grip_force_mn = 0", "key 'forceps_jaws.grip_force_mn' is 0, must be above 0"},
       {"grasp_reach_mm      = 3.0", "grasp_reach_mm = 13.0",
        "key 'forceps_jaws.grasp_reach_mm' is 13, must be at most"},
       {"[friction]", "[frictions]", "key 'frictions' is unknown, must be a key of this file: did you mean 'friction'?"},

@@ -115,9 +115,9 @@ const std::vector<Library>& libraries() {
 /// What a deterministic physics without clock, files, logging and threads has no use for.
 const Words& forbidden_in_sim() {
   static const Words all{
-      "iostream",  "fstream",   "filesystem", "chrono",  "thread",    "mutex",   "shared_mutex", "condition_variable",
-      "future",    "ctime",     "time.h",     "random",  "cstdio",    "stdio.h", "print",        "syncstream",
-      "execution", "semaphore", "latch",      "barrier", "stop_token"};
+      "iostream",           "fstream",   "filesystem", "chrono",  "thread",    "mutex", "shared_mutex",
+      "condition_variable", "future",    "ctime",      "time.h",  "random",    "print", "syncstream",
+      "execution",          "semaphore", "latch",      "barrier", "stop_token"};
   return all;
 }
 
