@@ -28,27 +28,10 @@ constexpr std::size_t kThreadLocal = 4u << 20;
 constexpr std::size_t kThreadLocal = 256u << 10;
 #endif
 
-const char* errno_name(int error) {
-  switch (error) {
-    case EPERM:
-      return "EPERM";
-    case EACCES:
-      return "EACCES";
-    case ENOMEM:
-      return "ENOMEM";
-    case EAGAIN:
-      return "EAGAIN";
-    case EINVAL:
-      return "EINVAL";
-    case ESRCH:
-      return "ESRCH";
-    default:
-      return "errno";
-  }
-}
-
+/// "EPERM (Operation not permitted)"
 std::string explain(int error) {
-  return std::string(errno_name(error)) + " (" + std::strerror(error) + ")";
+  const char* name = strerrorname_np(error);
+  return std::string(name != nullptr ? name : "errno") + " (" + std::strerror(error) + ")";
 }
 
 void add(std::string& why, const std::string& text) {
