@@ -189,6 +189,26 @@ bool MarkerDetector::State::measure(const Core& core, const std::uint8_t* bgr, s
   if (level < 4 * sigma) return false;
   const float eb = mb / level, eg = mg / level, er = mr / level;
 
+  // Light from one side makes the disc's level a plane: s = level (1 + gx dx + gy dy). Dividing by it keeps the
+  // darker rim from being cut deeper than the brighter one.
+  double fxx = 0, fxy = 0, fyy = 0, fx = 0, fy = 0, sx = 0, sy = 0;
+  for (int y = core.y0; y <= core.y1; ++y)
+    for (int x = core.x0; x <= core.x1; ++x) {
+      const float dx = static_cast<float>(x) - cx, dy = static_cast<float>(y) - cy;
+      if (dx * dx + dy * dy > inner2) continue;
+      const std::uint8_t* px = bgr + y * stride + 3 * x;
+      const float s = (eb * (px[0] - ground) + eg * (px[1] - ground) + er * (px[2] - ground)) / level - 1;
+      fxx += dx * dx, fxy += dx * dy, fyy += dy * dy, fx += s * dx, fy += s * dy, sx += dx, sy += dy;
+    }
+  fxx -= sx * sx / n, fxy -= sx * sy / n, fyy -= sy * sy / n;  // about the disc's own mean; s has mean 0
+  const double det = fxx * fyy - fxy * fxy;
+  float gx = 0, gy = 0;
+  if (n >= 8 && det > 1) {
+    gx = static_cast<float>((fyy * fx - fxy * fy) / det), gy = static_cast<float>((fxx * fy - fxy * fx) / det);
+    const float steep = std::hypot(gx, gy) * r;
+    if (steep > 0.35F) gx *= 0.35F / steep, gy *= 0.35F / steep;
+  }
+
   // Other markers close by: a pixel belongs to the disc whose rim it is nearer to.
   constexpr std::size_t kNear = 4;
   std::array<std::array<float, 3>, kNear> near{};
@@ -208,9 +228,11 @@ bool MarkerDetector::State::measure(const Core& core, const std::uint8_t* bgr, s
   for (int y = y0; y <= y1; ++y)
     for (int x = x0; x <= x1; ++x) {
       const std::uint8_t* px = bgr + y * stride + 3 * x;
-      const float s = (eb * (px[0] - ground) + eg * (px[1] - ground) + er * (px[2] - ground)) * inv_level;
-      if (s <= kRampLow) continue;
+      const float s0 = (eb * (px[0] - ground) + eg * (px[1] - ground) + er * (px[2] - ground)) * inv_level;
+      if (s0 <= 0.5F * kRampLow) continue;
       const float dx = static_cast<float>(x) - cx, dy = static_cast<float>(y) - cy;
+      const float s = s0 / std::clamp(1 + gx * dx + gy * dy, 0.5F, 1.5F);
+      if (s <= kRampLow) continue;
       if (near_count > 0) {
         const float own = std::sqrt(dx * dx + dy * dy) - r;
         bool foreign = false;
