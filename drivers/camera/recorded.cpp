@@ -1,0 +1,277 @@
+#include "drivers/camera/recorded.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/videoio.hpp>
+
+#include "drivers/text.hpp"
+
+namespace ligature::drivers {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array<const char*, 3> kVideoEndings{".mkv", ".mp4", ".avi"};
+constexpr double kDefaultRate_hz = 60;
+
+std::string camera_name(std::size_t index) {
+  return "C" + std::to_string(index);
+}
+
+std::string image_file(const fs::path& folder, std::uint64_t frame) {
+  char name[32];
+  std::snprintf(name, sizeof name, "%06llu.png", static_cast<unsigned long long>(frame));
+  return (folder / name).string();
+}
+
+/// One past the highest image number in a folder; other files are nobody's business.
+std::uint64_t image_count(const fs::path& folder) {
+  std::uint64_t count = 0;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const fs::path& file = it->path();
+    const std::string stem = file.stem().string();
+    if (file.extension() != ".png" || stem.empty() || stem.size() > 12 ||
+        !std::all_of(stem.begin(), stem.end(), [](char c) { return c >= '0' && c <= '9'; }))
+      continue;
+    count = std::max<std::uint64_t>(count, std::stoull(stem) + 1);
+  }
+  return count;
+}
+
+std::optional<fs::path> find_video(const fs::path& dir, std::size_t camera) {
+  for (const char* ending : kVideoEndings)
+    if (fs::path file = dir / (camera_name(camera) + ending); fs::is_regular_file(file)) return file;
+  return {};
+}
+
+std::int64_t at_default_rate(std::uint64_t frame) {
+  return std::llround(1e9 * static_cast<double>(frame) / kDefaultRate_hz);
+}
+
+/// Walks the common list of triggers; how an image is got is the derived class's.
+class IndexedSource : public FrameSource {
+ public:
+  IndexedSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index)
+      : camera_(camera), index_(std::move(index)) {}
+
+  FrameStatus next(Frame& frame) noexcept override {
+    if (at_ >= index_->triggers.size()) return after_last(frame);
+    const RecordingIndex::Trigger& trigger = index_->triggers[at_++];
+    const std::int64_t mid = trigger.mid_exposure_ns[camera_];
+    stamp(frame, trigger.frame, mid == kNoImage ? trigger.t_ns : mid);
+    if (mid == kNoImage) return FrameStatus::missing;
+    try {
+      return read(frame, trigger.frame) ? FrameStatus::image : FrameStatus::missing;
+    } catch (...) {  // the decoder's own complaint about one image
+      return FrameStatus::missing;
+    }
+  }
+
+ protected:
+  virtual bool read(Frame& frame, std::uint64_t number) = 0;
+  virtual FrameStatus after_last(Frame&) noexcept { return FrameStatus::end; }
+  static void stamp(Frame& frame, std::uint64_t number, std::int64_t mid_ns) {
+    frame.sequence = number;
+    frame.mid_exposure_ns = mid_ns;
+    frame.delivery_ns = mid_ns + kRecordedDelivery_ns;
+  }
+
+ private:
+  std::size_t camera_;
+  std::shared_ptr<const RecordingIndex> index_;
+  std::size_t at_ = 0;
+};
+
+class AbsentCamera final : public IndexedSource {
+ public:
+  using IndexedSource::IndexedSource;
+
+ private:
+  bool read(Frame&, std::uint64_t) override { return false; }
+};
+
+class FolderSource final : public IndexedSource {
+ public:
+  FolderSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, fs::path folder,
+               std::optional<ImageSize> expected)
+      : IndexedSource(camera, std::move(index)), folder_(std::move(folder)), expected_(expected) {}
+
+ private:
+  bool read(Frame& frame, std::uint64_t number) override {
+    const std::string file = image_file(folder_, number);
+    if (!fs::exists(file)) return false;
+    cv::Mat image = cv::imread(file, cv::IMREAD_COLOR);
+    if (image.empty()) return false;
+    if (expected_ && (image.cols != expected_->width_px || image.rows != expected_->height_px)) return false;
+    frame.image = std::move(image);
+    return true;
+  }
+
+  fs::path folder_;
+  std::optional<ImageSize> expected_;
+};
+
+class VideoSource final : public IndexedSource {
+ public:
+  VideoSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, cv::VideoCapture video)
+      : IndexedSource(camera, index), video_(std::move(video)), alone_(!index->from_file && index->triggers.empty()) {}
+
+ private:
+  bool read(Frame& frame, std::uint64_t) override {
+    return !over_ && !(over_ = !video_.read(frame.image)) && frame.image.type() == CV_8UC3;
+  }
+  /// Without frames.csv the video itself says how long it is.
+  FrameStatus after_last(Frame& frame) noexcept override {
+    if (!alone_) return FrameStatus::end;
+    stamp(frame, played_, at_default_rate(played_));
+    try {
+      if (!read(frame, played_)) return FrameStatus::end;
+    } catch (...) {
+      return FrameStatus::end;
+    }
+    ++played_;
+    return FrameStatus::image;
+  }
+
+  cv::VideoCapture video_;
+  bool alone_, over_ = false;
+  std::uint64_t played_ = 0;
+};
+
+}  // namespace
+
+Result<RecordingIndex> load_recording_index(const std::string& dir) {
+  if (!fs::is_directory(dir)) return usage_error(dir + ": no such directory: give a folder holding C0 ... C3");
+  RecordingIndex index;
+  const std::string file = (fs::path(dir) / "frames.csv").string();
+  if (!fs::exists(file)) {
+    std::uint64_t count = 0;
+    bool any_video = false;
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      any_video |= find_video(dir, c).has_value();
+      if (fs::is_directory(fs::path(dir) / camera_name(c)))
+        count = std::max(count, image_count(fs::path(dir) / camera_name(c)));
+    }
+    if (count > 0 || !any_video)
+      for (std::uint64_t k = 0; k < count; ++k) {
+        RecordingIndex::Trigger trigger{k, at_default_rate(k), {}};
+        trigger.mid_exposure_ns.fill(trigger.t_ns);
+        index.triggers.push_back(trigger);
+      }
+    return index;
+  }
+
+  std::ifstream in(file);
+  if (!in) return usage_error(file + ": cannot be read: check its permissions");
+  index.from_file = true;
+  std::size_t columns = 0;
+  std::string line;
+  for (int number = 1; std::getline(in, line); ++number) {
+    const auto wrong = [&](const std::string& what) {
+      return usage_error(file + ":" + std::to_string(number) + ": " + what);
+    };
+    const std::vector<std::string_view> cells = text::split_csv(line);
+    if (cells.empty()) continue;
+    if (columns == 0) {
+      columns = cells.size();
+      if (columns != 2 && columns != 2 + kCameras)
+        return wrong(std::to_string(columns) + " columns, must be 2 (frame,t_s) or 6 (frame,t_s,t_C0_s,...,t_C3_s)");
+      if (cells[0] == "frame") continue;
+    }
+    if (cells.size() != columns)
+      return wrong(std::to_string(cells.size()) + " columns, the lines above have " + std::to_string(columns));
+    const auto time = [&](std::string_view cell, std::int64_t& ns) {
+      double s = 0;
+      if (!text::parse_number(cell, s) || std::abs(s) > 1e9) return false;
+      ns = std::llround(1e9 * s);
+      return true;
+    };
+    RecordingIndex::Trigger trigger;
+    double frame = 0;
+    if (!text::parse_number(cells[0], frame) || frame < 0 || frame > 1e15 || frame != std::floor(frame))
+      return wrong("frame is '" + std::string(cells[0]) + "', must be a whole number from 0");
+    trigger.frame = static_cast<std::uint64_t>(frame);
+    if (!time(cells[1], trigger.t_ns))
+      return wrong("t_s is '" + std::string(cells[1]) + "', must be a time in seconds");
+    trigger.mid_exposure_ns.fill(trigger.t_ns);
+    for (std::size_t c = 0; columns > 2 && c < kCameras; ++c) {
+      std::int64_t& t = trigger.mid_exposure_ns[c];
+      if (cells[2 + c].empty())
+        t = kNoImage;
+      else if (!time(cells[2 + c], t))
+        return wrong("t_" + camera_name(c) + "_s is '" + std::string(cells[2 + c]) +
+                     "', must be a time in seconds, or empty when there is no image");
+    }
+    if (!index.triggers.empty() &&
+        (trigger.frame <= index.triggers.back().frame || trigger.t_ns <= index.triggers.back().t_ns))
+      return wrong("frame and t_s must rise from line to line");
+    index.triggers.push_back(trigger);
+  }
+  if (in.bad()) return usage_error(file + ": cannot be read to its end");
+  if (index.triggers.empty()) return usage_error(file + ":1: no frame listed: remove the file to play at 60 Hz");
+  return index;
+}
+
+Result<std::unique_ptr<FrameSource>> open_recorded(const std::string& dir, std::size_t camera_index,
+                                                   std::shared_ptr<const RecordingIndex> index,
+                                                   std::optional<ImageSize> expected) {
+  if (camera_index >= kCameras) return usage_error(dir + ": a recording has cameras 0..3");
+  const std::string name = camera_name(camera_index);
+  const fs::path folder = fs::path(dir) / name;
+  if (fs::is_directory(folder))
+    return std::unique_ptr<FrameSource>(
+        std::make_unique<FolderSource>(camera_index, std::move(index), folder, expected));
+  const std::optional<fs::path> file = find_video(dir, camera_index);
+  if (!file)
+    return usage_error(dir + ": no images of " + name + ": need a folder " + name + " or " + name + ".mkv, .mp4, .avi");
+  try {
+    cv::VideoCapture video(file->string(), cv::CAP_FFMPEG);
+    if (!video.isOpened())
+      return usage_error(file->string() + ": not a video that can be decoded: make it again, or use a folder of PNG");
+    const int w = static_cast<int>(video.get(cv::CAP_PROP_FRAME_WIDTH));
+    const int h = static_cast<int>(video.get(cv::CAP_PROP_FRAME_HEIGHT));
+    if (expected && (w != expected->width_px || h != expected->height_px))
+      return usage_error(file->string() + ": images are " + std::to_string(w) + "x" + std::to_string(h) +
+                         ", the rig file says " + std::to_string(expected->width_px) + "x" +
+                         std::to_string(expected->height_px) + ": use the rig file the recording was made with");
+    return std::unique_ptr<FrameSource>(
+        std::make_unique<VideoSource>(camera_index, std::move(index), std::move(video)));
+  } catch (const std::exception& e) {
+    return usage_error(file->string() + ": cannot be opened: " + e.what());
+  }
+}
+
+Result<std::unique_ptr<FrameSource>> open_recorded(const std::string& dir, std::size_t camera_index,
+                                                   std::optional<ImageSize> expected) {
+  auto index = load_recording_index(dir);
+  if (!index) return unexpected(index.error());
+  return open_recorded(dir, camera_index, std::make_shared<const RecordingIndex>(std::move(*index)), expected);
+}
+
+Result<Recording> open_recording(const std::string& dir, std::optional<ImageSize> expected) {
+  auto loaded = load_recording_index(dir);
+  if (!loaded) return unexpected(loaded.error());
+  const auto index = std::make_shared<const RecordingIndex>(std::move(*loaded));
+  Recording recording;
+  recording.triggers = index->triggers.size();
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    recording.present[c] = fs::is_directory(fs::path(dir) / camera_name(c)) || find_video(dir, c).has_value();
+    if (!recording.present[c]) {
+      recording.cameras[c] = std::make_unique<AbsentCamera>(c, index);
+      continue;
+    }
+    auto camera = open_recorded(dir, c, index, expected);
+    if (!camera) return unexpected(camera.error());
+    recording.cameras[c] = std::move(*camera);
+  }
+  if (std::none_of(recording.present.begin(), recording.present.end(), [](bool p) { return p; }))
+    return usage_error(dir + ": no camera has images: need folders C0 ... C3 or videos C0.mkv ... C3.mkv");
+  return recording;
+}
+
+}  // namespace ligature::drivers
