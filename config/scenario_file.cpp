@@ -5,6 +5,7 @@
 
 #include "config/csv_file.hpp"
 #include "config/document.hpp"
+#include "config/overlap.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "sim/base/units.hpp"
 #include "sim/contract/scene_snapshot.hpp"
@@ -17,8 +18,8 @@ using world::ForcepsParams;
 using world::PlaneParams;
 using world::ThreadParams;
 
-constexpr std::size_t kMaxPoints = 100000;
-constexpr std::size_t kMaxPlanes = 16;
+constexpr std::size_t kMaxPoints = 20000;
+constexpr std::size_t kMaxPlanes = 8;
 constexpr double kTouchTolerance = 1e-6;  // of the radius: a thread drawn touching the plane touches it
 
 double curve_length(const ThreadParams& t) {
@@ -64,6 +65,7 @@ ThreadParams read_thread(Table& t, const std::string& fallback_name) {
   ThreadParams p;
   p.name = t.get_string("name", fallback_name);
   p.closed = t.get_bool("closed", false);
+  if (p.closed) t.reject("closed", "false", "closed threads are not supported by this version yet");
   p.points = read_points(t);
   p.segment_mm = t.get_number("segment_mm", p.segment_mm, between(1e-3, 1e3));
   p.diameter_mm = t.get_number("diameter_mm", p.diameter_mm, between(1e-3, 1e2));
@@ -75,13 +77,13 @@ ThreadParams read_thread(Table& t, const std::string& fallback_name) {
   if (!(t.get_vec3("velocity_mm_per_s", {}, between(-1e6, 1e6)) == Vec3{}))
     t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]",
                 "a thread that moves at the start is not supported by this version yet");
+  if (p.twist_turns != 0)
+    t.reject("twist_turns", "0", "free ends hold no twist, and clamps are not supported by this version yet");
   p.material = read_material(t, p.diameter_mm);
   t.refuse_unsupported("clamp", "clamps are");
   t.refuse_unsupported("force", "forces on a thread are");
 
   if (p.points.size() < 2) return p;
-  if (p.closed && p.points.size() < 3)
-    t.reject_as("points_mm", "two points of a closed thread", "three or more", "add points, or closed = false");
   for (std::size_t i = 1; i < p.points.size(); ++i)
     if (norm(p.points[i] - p.points[i - 1]) < 1e-9) {
       t.reject_as(t.has("points_mm") ? "points_mm" : "points_file", "standing still at point " + std::to_string(i),
@@ -176,6 +178,19 @@ void check_start(std::vector<Table>& tables, const world::WorldParams& params) {
   }
 }
 
+void check_overlap(std::vector<Table>& tables, const world::WorldParams& params) {
+  const auto overlap = first_overlap(params.threads);
+  if (!overlap) return;
+  Table& t = tables[overlap->thread_b];
+  const bool self = overlap->thread_a == overlap->thread_b;
+  t.reject_as(t.has("points_mm") ? "points_mm" : "points_file",
+              "overlapping " +
+                  (self ? "itself at points " + std::to_string(overlap->point_a) + " and "
+                        : "thread '" + params.threads[overlap->thread_a].name + "' at point ") +
+                  std::to_string(overlap->point_b),
+              "clear of every thread at the start", "move one of the two apart by their radii");
+}
+
 Result<Scenario> read(Document document) {
   Table root = document.root();
   Scenario s;
@@ -200,7 +215,7 @@ Result<Scenario> read(Document document) {
   s.capacity.vertices = static_cast<std::size_t>(
       capacity.get_integer("vertices", static_cast<std::int64_t>(s.capacity.vertices), 2, kMaxSnapshotVertices));
   s.capacity.contacts = static_cast<std::size_t>(
-      capacity.get_integer("contacts", static_cast<std::int64_t>(s.capacity.contacts), 1, 1 << 20));
+      capacity.get_integer("contacts", static_cast<std::int64_t>(s.capacity.contacts), 1, 1000000));
 
   Table solver = root.get_table("solver");
   enum class Contact { standard, other };
@@ -208,9 +223,8 @@ Result<Scenario> read(Document document) {
                         {{"default", Contact::standard}, {"nncg", Contact::other}, {"pgs", Contact::other}}) ==
       Contact::other)
     solver.reject("contact", "default", "a choice of contact solver is not supported by this version yet");
-  w.solver.iterations = static_cast<int>(solver.get_integer("iterations", w.solver.iterations, 1, 10000));
-  w.solver.residual_target =
-      solver.get_number("residual_target", w.solver.residual_target, {.low = 0, .high = 1, .low_open = true});
+  w.solver.iterations = static_cast<int>(solver.get_integer("iterations", w.solver.iterations, 1, 1000));
+  w.solver.residual_target = solver.get_number("residual_target", w.solver.residual_target, between(1e-12, 1));
 
   auto threads = root.get_tables("thread", 1, kMaxThreads, "a scene has at least one thread");
   std::size_t vertices = 0;
@@ -231,7 +245,8 @@ Result<Scenario> read(Document document) {
 
   std::vector<std::string> names;
   for (Table& t : root.get_tables("obstacle", 0, kMaxPlanes)) w.planes.push_back(read_obstacle(t, names));
-  check_start(threads, w);
+  if (root.clean()) check_start(threads, w);
+  if (root.clean()) check_overlap(threads, w);
 
   Table jaws = root.get_table("forceps_jaws");
   w.forceps.fill(read_jaws(jaws));

@@ -128,6 +128,8 @@ TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
       {thread + "[[thread.clamp]]\nat = \"first\"\n",
        "f.toml:4: key 'thread.clamp' is given, must be left out: clamps"},
       {thread + "[[thread.force]]\nat = \"last\"\n", "f.toml:4: key 'thread.force' is given"},
+      {thread + "closed = true\n", "f.toml:4: key 'thread.closed' is true, must be false"},
+      {thread + "twist_turns = 1\n", "f.toml:4: key 'thread.twist_turns' is 1, must be 0"},
       {thread + "rest_length_scale = 0.9\n", "f.toml:4: key 'thread.rest_length_scale' is 0.9, must be 1.0"},
       {thread + "velocity_mm_per_s = [0, 1, 0]\n", "f.toml:4: key 'thread.velocity_mm_per_s' is not zero"},
       {thread + "[[schedule]]\ntime_s = 1\n", "f.toml:4: key 'schedule' is given"},

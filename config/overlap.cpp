@@ -1,0 +1,89 @@
+#include "config/overlap.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ligature::config {
+
+namespace {
+
+constexpr double kTouchTolerance = 1e-6;  // of the diameter: threads drawn touching touch
+constexpr double kFoldCosine = 0.866;     // of the 30 degrees between the arms of a fold
+constexpr long kMaxPairs = 50'000'000;
+
+struct Piece {
+  std::size_t thread, point;
+  Vec3 from, to;
+  double arc_from, arc_to, length_of_thread;
+  double low, high;  // along x, grown by the radius
+};
+
+}  // namespace
+
+double segment_distance(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1) {
+  const Vec3 u = p1 - p0, v = q1 - q0, w = p0 - q0;
+  const double a = dot(u, u), e = dot(v, v), f = dot(v, w);
+  double s = 0, t = 0;
+  if (a > 0 && e > 0) {
+    const double c = dot(u, w), b = dot(u, v), denominator = a * e - b * b;
+    s = denominator > 1e-12 * a * e ? std::clamp((b * f - c * e) / denominator, 0.0, 1.0) : 0.0;
+    t = (b * s + f) / e;
+    if (t < 0) {
+      t = 0;
+      s = std::clamp(-c / a, 0.0, 1.0);
+    } else if (t > 1) {
+      t = 1;
+      s = std::clamp((b - c) / a, 0.0, 1.0);
+    }
+  } else if (a > 0) {
+    s = std::clamp(-dot(u, w) / a, 0.0, 1.0);
+  } else if (e > 0) {
+    t = std::clamp(f / e, 0.0, 1.0);
+  }
+  return norm((p0 + s * u) - (q0 + t * v));
+}
+
+std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& threads) {
+  std::vector<Piece> pieces;
+  for (std::size_t k = 0; k < threads.size(); ++k) {
+    const auto& t = threads[k];
+    if (t.points.size() < 2) continue;
+    const std::size_t first = pieces.size();
+    const std::size_t count = t.closed ? t.points.size() : t.points.size() - 1;
+    double arc = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Vec3 a = t.points[i], b = t.points[(i + 1) % t.points.size()];
+      const double next = arc + norm(b - a), r = 0.5 * t.diameter_mm;
+      pieces.push_back({k, i, a, b, arc, next, 0, std::min(a.x, b.x) - r, std::max(a.x, b.x) + r});
+      arc = next;
+    }
+    for (std::size_t i = first; i < pieces.size(); ++i) pieces[i].length_of_thread = arc;
+  }
+  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+    return a.low != b.low ? a.low < b.low : a.thread != b.thread ? a.thread < b.thread : a.point < b.point;
+  });
+  long pairs = 0;
+  for (std::size_t i = 0; i < pieces.size(); ++i)
+    for (std::size_t j = i + 1; j < pieces.size() && pieces[j].low <= pieces[i].high; ++j) {
+      if (++pairs > kMaxPairs) return std::nullopt;
+      const bool swap = std::pair(pieces[j].thread, pieces[j].point) < std::pair(pieces[i].thread, pieces[i].point);
+      const Piece &a = pieces[swap ? j : i], &b = pieces[swap ? i : j];
+      const auto &ta = threads[a.thread], &tb = threads[b.thread];
+      const double reach = 0.5 * (ta.diameter_mm + tb.diameter_mm) * (1 - kTouchTolerance);
+      if (std::min(a.from.y, a.to.y) - std::max(b.from.y, b.to.y) > reach ||
+          std::min(b.from.y, b.to.y) - std::max(a.from.y, a.to.y) > reach)
+        continue;
+      if (a.thread == b.thread) {
+        double between = b.arc_from - a.arc_to;
+        if (ta.closed) between = std::min(between, a.arc_from + a.length_of_thread - b.arc_to);
+        const Vec3 u = a.to - a.from, v = b.to - b.from;
+        const double cosine = -dot(u, v) / (norm(u) * norm(v));
+        const bool folded = between <= 0 && cosine > kFoldCosine && std::min(norm(u), norm(v)) > ta.diameter_mm;
+        if (between < 2 * ta.diameter_mm && !folded) continue;
+      }
+      if (segment_distance(a.from, a.to, b.from, b.to) < reach) return Overlap{a.thread, b.thread, a.point, b.point};
+    }
+  return std::nullopt;
+}
+
+}  // namespace ligature::config

@@ -1,0 +1,70 @@
+#include "config/overlap.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "config/scenario_file.hpp"
+#include "sim/base/random.hpp"
+
+namespace ligature::config {
+namespace {
+
+world::ThreadParams thread(std::vector<Vec3> points, bool closed = false) {
+  world::ThreadParams t;
+  t.points = std::move(points);
+  t.diameter_mm = 1;
+  t.closed = closed;
+  return t;
+}
+
+TEST(SegmentDistance, IsTheLeastOverASampledGrid) {
+  Random random(5);
+  const auto point = [&] { return Vec3{random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1)}; };
+  for (int i = 0; i < 200; ++i) {
+    const Vec3 p0 = point(), p1 = i % 10 == 0 ? p0 : point(), q0 = point(), q1 = i % 15 == 0 ? q0 : point();
+    double least = 1e9;
+    constexpr int n = 60;
+    for (int a = 0; a <= n; ++a)
+      for (int b = 0; b <= n; ++b)
+        least = std::min(least, norm((p0 + (1.0 * a / n) * (p1 - p0)) - (q0 + (1.0 * b / n) * (q1 - q0))));
+    const double d = segment_distance(p0, p1, q0, q1);
+    EXPECT_LE(d, least + 1e-12);
+    // The grid misses the closest pair by at most half a cell on each segment.
+    EXPECT_GE(d, least - 0.5 / n * (norm(p1 - p0) + norm(q1 - q0)) - 1e-12);
+  }
+}
+
+TEST(Overlap, CrossingThreadsOverlapAndTouchingOnesDoNot) {
+  const auto a = thread({{-10, 0, 0}, {10, 0, 0}});
+  EXPECT_TRUE(first_overlap({a, thread({{0, -10, 0.9}, {0, 10, 0.9}})}));
+  EXPECT_FALSE(first_overlap({a, thread({{0, -10, 1.0}, {0, 10, 1.0}})}));
+  EXPECT_FALSE(first_overlap({a, thread({{20, -10, 0}, {20, 10, 0}})}));
+  EXPECT_TRUE(first_overlap({a, thread({{10.5, 0, 0}, {20, 0, 0}})})) << "end to end";
+}
+
+TEST(Overlap, ACurveMayTurnButNotMeetItself) {
+  EXPECT_FALSE(first_overlap({thread({{0, 0, 0}, {10, 0, 0}, {10, 10, 0}})}));
+  EXPECT_TRUE(first_overlap({thread({{0, 0, 0}, {10, 0, 0}, {0, 0, 0.1}})})) << "folded back";
+  EXPECT_TRUE(first_overlap({thread({{0, 0, 0}, {10, 0, 0}, {10, 5, 0}, {5, 5, 0}, {5, -5, 0}})})) << "loop in a plane";
+  EXPECT_FALSE(first_overlap({thread({{0, 0, 0}, {10, 0, 0}, {10, 5, 2}, {5, 5, 2}, {5, -5, 2}})}))
+      << "loop over itself";
+  std::vector<Vec3> ring;
+  for (int i = 0; i < 200; ++i) ring.push_back({5 * std::cos(0.01 * M_PI * i), 5 * std::sin(0.01 * M_PI * i), 0});
+  EXPECT_FALSE(first_overlap({thread(ring, true)})) << "finer than its diameter, and closed";
+}
+
+TEST(Overlap, TheScenarioSaysWhichThreadAndWhere) {
+  const auto s = parse_scenario(
+      "[[thread]]\nname = \"a\"\npoints_mm = [[-10,0,0],[10,0,0]]\n"
+      "[[thread]]\nname = \"b\"\npoints_mm = [[0,-10,0.1],[0,10,0.1]]\n",
+      "f.toml");
+  ASSERT_FALSE(s);
+  EXPECT_EQ(s.error().message,
+            "f.toml:6: key 'thread.points_mm' is overlapping thread 'a' at point 0, must be clear of every thread at "
+            "the start: move one of the two apart by their radii");
+}
+
+}  // namespace
+}  // namespace ligature::config
