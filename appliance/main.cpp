@@ -1,0 +1,151 @@
+/// The `ligature` command: verbs first, one line per error, exit 0 = done, 1 = the answer is no, 2 = wrong usage.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "appliance/doctor/doctor.hpp"
+#include "appliance/run/fault_text.hpp"
+#include "appliance/run/replay.hpp"
+#include "appliance/run/session.hpp"
+#include "appliance/version.hpp"
+#include "config/profile_file.hpp"
+
+namespace {
+
+using namespace ligature;
+
+std::atomic<bool> stop_request{false};
+extern "C" void on_signal(int) { stop_request.store(true); }
+
+int complain(const Error& error) {
+  fmt::print(stderr, "{}\n", error.message);
+  return error.kind == Error::Kind::usage || error.kind == Error::Kind::unavailable ? 2 : 1;
+}
+
+/// Where shipped profiles, rigs and scenarios are: the tree the program was built in, or where the package put them.
+std::vector<std::filesystem::path> data_dirs() { return {LIGATURE_SOURCE_DIR, "/usr/share/ligature"}; }
+
+struct RunArguments {
+  std::string profile = "demo", out, record, pace;
+  double duration_s = 0;
+  std::vector<std::string> faults;
+  bool json = false, strict = false, test_picture = false;
+};
+
+int run(const RunArguments& arguments) {
+  const auto path = config::resolve_profile(arguments.profile, data_dirs());
+  if (!path) return complain(path.error());
+  auto profile = config::load_profile(*path);
+  if (!profile) return complain(profile.error());
+  for (const std::string& text : arguments.faults) {
+    const auto fault = appliance::parse_fault(text);
+    if (!fault) return complain(fault.error());
+    profile->faults.push_back(*fault);
+  }
+  if (arguments.pace == "realtime") profile->pace = config::Pace::realtime;
+  if (arguments.pace == "lockstep") profile->pace = config::Pace::lockstep;
+  const std::filesystem::path out = arguments.out.empty() ? profile->output.directory : std::filesystem::path(arguments.out);
+
+  if (arguments.test_picture) {
+    const auto file = appliance::write_test_picture(*profile, out.empty() ? "." : out);
+    if (!file) return complain(file.error());
+    fmt::print("{}\n", file->string());
+    return 0;
+  }
+
+  appliance::RunOptions options;
+  options.profile = *profile;
+  options.out = out;
+  options.record = arguments.record;
+  if (arguments.duration_s > 0) options.duration_s = arguments.duration_s;
+  options.stop_request = &stop_request;
+  options.strict = arguments.strict;
+  options.progress = isatty(STDERR_FILENO) != 0;
+  const auto outcome = appliance::run_session(options);
+  if (!outcome) return complain(outcome.error());
+  fmt::print(stderr, "{}", outcome->table);
+  if (arguments.json) fmt::print("{}\n", outcome->report);
+  if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
+  return outcome->exit_code;
+}
+
+int replay(const std::string& directory, bool json) {
+  const auto result = appliance::replay_session(directory);
+  if (!result) return complain(result.error());
+  const bool same = result->state_hash == result->recorded_hash;
+  if (json)
+    fmt::print("{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"same\":{},\"grasps\":{}}}\n",
+               result->steps, result->state_hash, result->recorded_hash, same, result->grasps);
+  else
+    fmt::print("{} steps, state {:016x}, recorded {:016x}: {}\n", result->steps, result->state_hash,
+               result->recorded_hash, same ? "the same" : "DIFFERENT");
+  return same ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Ligature: the firmware of a microsurgery training appliance"};
+  app.set_version_flag("--version", appliance::version_line());
+  app.require_subcommand(1);
+  app.failure_message(CLI::FailureMessage::simple);
+
+  RunArguments arguments;
+  CLI::App* run_verb = app.add_subcommand("run", "the appliance: cameras, tracking, physics, stereo picture, watchdog");
+  run_verb->add_option("--profile", arguments.profile, "name of a shipped profile (demo, virtual, appliance) or a file")
+      ->capture_default_str();
+  run_verb->add_option("--duration", arguments.duration_s, "seconds of session time; default: the profile's")
+      ->check(CLI::Range(0.01, 1e6));
+  run_verb->add_option("--out", arguments.out, "folder for pictures, video, report.json and logs; made when missing");
+  run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format");
+  run_verb->add_option("--pace", arguments.pace, "wins over the profile's pace")
+      ->check(CLI::IsMember({"lockstep", "realtime"}));
+  run_verb->add_option("--fault", arguments.faults,
+                       "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
+                       "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");
+  run_verb->add_flag("--test-picture", arguments.test_picture, "write the picture that shows which eye is which, and end");
+  run_verb->add_flag("--strict", arguments.strict, "a missed deadline is exit 1");
+  run_verb->add_flag("--json", arguments.json, "print the report as one JSON object on standard output");
+  run_verb->footer("Example: ligature run --profile virtual --duration 20 --out out/virtual --json");
+
+  bool doctor_json = false;
+  CLI::App* doctor_verb = app.add_subcommand("doctor", "is this machine fit for real time, and what to do if not");
+  doctor_verb->add_flag("--json", doctor_json, "print the findings as one JSON object");
+  doctor_verb->footer("Example: ligature doctor");
+
+  std::string replay_directory;
+  bool replay_json = false;
+  CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
+  replay_verb->add_option("DIR", replay_directory, "the --out folder of a `ligature run`")->required();
+  replay_verb->add_flag("--json", replay_json, "print the result as one JSON object");
+  replay_verb->footer("Example: ligature replay out/virtual");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& done) {
+    return app.exit(done);
+  } catch (const CLI::ParseError& wrong) {
+    fmt::print(stderr, "ligature: {}: see `ligature --help`\n", wrong.what());
+    return 2;
+  }
+  std::signal(SIGINT, on_signal);
+  std::signal(SIGTERM, on_signal);
+  std::signal(SIGPIPE, SIG_IGN);
+
+  if (*run_verb) return run(arguments);
+  if (*replay_verb) return replay(replay_directory, replay_json);
+  const auto findings = doctor::examine();
+  if (doctor_json)
+    fmt::print("{}\n", doctor::report(findings).dump(2));
+  else
+    fmt::print("{}", doctor::table(findings));
+  return doctor::fit(findings) ? 0 : 1;
+}

@@ -1,0 +1,83 @@
+#include "appliance/run/loops.hpp"
+
+namespace ligature::appliance {
+
+CameraLoop::CameraLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, std::size_t index,
+                       std::unique_ptr<drivers::FrameSource> source, drivers::MarkerDetector detector)
+    : pipeline_(pipeline),
+      monitor_(monitor),
+      index_(index),
+      source_(std::move(source)),
+      detector_(std::move(detector)) {}
+
+void CameraLoop::run() noexcept {
+  rt::RtSection section("camera");
+  auto& out = *pipeline_.markers[index_];
+  const bool realtime = pipeline_.realtime();
+  while (!pipeline_.stopping()) {
+    drivers::FrameStatus status;
+    const std::int64_t asked = rt::monotonic_now_ns();
+    {
+      rt::RtExempt exempt("camera image");  // decoded, or rendered by the virtual rig
+      status = source_->next(frame_);
+    }
+    const std::int64_t ready = rt::monotonic_now_ns();
+    if (status == drivers::FrameStatus::failed) failed_.store(true, std::memory_order_relaxed);
+    if (status == drivers::FrameStatus::end || status == drivers::FrameStatus::failed) break;
+    if (status == drivers::FrameStatus::timeout) {
+      monitor_.beat(ready);
+      continue;
+    }
+
+    // A file and the virtual rig have no hardware that makes images wait for their time; this is it.
+    const std::int64_t due = realtime ? pipeline_.start_ns + frame_.delivery_ns : asked;
+    if (realtime) {
+      if (frame_.delivery_ns >= pipeline_.settings.duration_ns) break;
+      rt::sleep_until(due);
+    }
+    const std::int64_t captured = rt::monotonic_now_ns();
+    monitor_.begin(due, realtime ? captured : asked);
+    if (!realtime)
+      monitor_.stage("camera image", ready);
+    else if (ready > due)
+      monitor_.stage_of("camera image", ready - due);
+
+    const bool image = status == drivers::FrameStatus::image;
+    (image ? captured_ : dropped_).fetch_add(1, std::memory_order_relaxed);
+    if (image && pipeline_.records[index_]) hand_to_recorder();
+
+    // A real camera that lost a frame hands nothing over; in lockstep the gap itself is what tracking waits for.
+    bool handed_over = true;
+    if (image || !realtime) {
+      CameraMarkers& slot = out.back();
+      detector_.detect(frame_, status, slot.markers);
+      slot.markers.sequence = frame_.sequence;
+      slot.markers.mid_exposure_ns = frame_.mid_exposure_ns;
+      slot.captured_ns = captured;
+      slot.detected_ns = rt::monotonic_now_ns();
+      monitor_.stage("detect", slot.detected_ns);
+      monitor_.end(slot.detected_ns);
+      handed_over = out.publish();
+    } else {
+      monitor_.end(rt::monotonic_now_ns());
+    }
+    if (!handed_over) break;
+  }
+  if (pipeline_.records[index_]) pipeline_.records[index_]->close();
+  out.close();
+  monitor_.finish();
+}
+
+void CameraLoop::hand_to_recorder() noexcept {
+  auto& link = *pipeline_.records[index_];
+  RecordSlot& slot = link.back();
+  if (slot.pixels.size() != frame_.image.size() || slot.pixels.type() != frame_.image.type()) return;
+  for (int row = 0; row < frame_.image.rows; ++row)
+    std::copy_n(frame_.image.ptr(row), static_cast<std::size_t>(frame_.image.cols) * frame_.image.elemSize(),
+                slot.pixels.ptr(row));
+  slot.sequence = frame_.sequence;
+  slot.mid_exposure_ns = frame_.mid_exposure_ns;
+  link.publish();
+}
+
+}  // namespace ligature::appliance

@@ -1,0 +1,35 @@
+#pragma once
+/// What happened in a session, one line each: to the log file, and (warnings and worse) to standard error.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.hpp"
+
+namespace spdlog {
+class logger;
+}
+
+namespace ligature::appliance {
+
+struct SessionEvent {
+  double time_s = 0;  ///< session time
+  std::string what;
+};
+
+/// Ordinary threads only; one at a time.
+class EventLog {
+ public:
+  /// @param file empty: standard error only
+  static Result<EventLog> open(const std::string& file);
+  void info(double time_s, const std::string& what);   ///< log file only
+  void event(double time_s, const std::string& what);  ///< kept for the report, and shown
+  const std::vector<SessionEvent>& events() const { return events_; }
+
+ private:
+  std::shared_ptr<spdlog::logger> logger_;
+  std::vector<SessionEvent> events_;
+};
+
+}  // namespace ligature::appliance

@@ -1,0 +1,150 @@
+#pragma once
+/// The body of each real-time thread. Each is made on an ordinary thread, runs once, and is read after it has ended;
+/// members marked "anybody" may be read while it runs.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+
+#include "appliance/rt/rt_section.hpp"
+#include "appliance/run/pipeline.hpp"
+#include "appliance/watchdog/thread_monitor.hpp"
+#include "drivers/camera/frame_source.hpp"
+#include "drivers/markers/detector.hpp"
+#include "drivers/tracking/tracker.hpp"
+#include "render/renderer.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::appliance {
+
+/// Image in, markers out, at the pace of the camera.
+class CameraLoop {
+ public:
+  CameraLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, std::size_t index,
+             std::unique_ptr<drivers::FrameSource> source, drivers::MarkerDetector detector);
+  void run() noexcept;
+  // anybody
+  std::uint64_t captured() const { return captured_.load(std::memory_order_relaxed); }
+  std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< triggers without an image
+  bool failed() const { return failed_.load(std::memory_order_relaxed); }             ///< the source broke
+
+ private:
+  void hand_to_recorder() noexcept;
+  Pipeline& pipeline_;
+  watchdog::ThreadMonitor& monitor_;
+  std::size_t index_;
+  std::unique_ptr<drivers::FrameSource> source_;
+  drivers::MarkerDetector detector_;
+  drivers::Frame frame_;
+  std::atomic<std::uint64_t> captured_{0}, dropped_{0};
+  std::atomic<bool> failed_{false};
+};
+
+/// Markers of all cameras in, the forceps' poses out.
+class TrackingLoop {
+ public:
+  TrackingLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, drivers::Tracker tracker);
+  void run() noexcept;
+  // anybody
+  /// Instruments times triggers with this outcome.
+  std::uint64_t count(TrackStatus status) const {
+    return counts_[static_cast<std::size_t>(status)].load(std::memory_order_relaxed);
+  }
+  /// Triggers in which this instrument was tracked.
+  std::uint64_t tracked(std::size_t instrument) const { return tracked_of_[instrument].load(std::memory_order_relaxed); }
+  TrackStatus status(std::size_t instrument) const { return status_[instrument].load(std::memory_order_relaxed); }
+
+ private:
+  static constexpr std::uint32_t kLostAfter = 5;  ///< triggers in a row without an image: a camera is lost
+  using Sets = std::array<const drivers::MarkerSet*, kCameras>;
+  void run_lockstep() noexcept;
+  void run_realtime() noexcept;
+  bool publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,
+               const watchdog::FrameRecord& record) noexcept;
+  void note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept;
+  void note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept;
+  Pipeline& pipeline_;
+  watchdog::ThreadMonitor& monitor_;
+  drivers::Tracker tracker_;
+  std::array<std::atomic<std::uint64_t>, 3> counts_{};
+  std::array<std::atomic<std::uint64_t>, kInstruments> tracked_of_{};
+  std::array<std::atomic<TrackStatus>, kInstruments> status_{};
+  std::array<std::uint32_t, kCameras> missed_{};  ///< triggers in a row
+};
+
+/// Forceps' poses in, the world moved, a snapshot out; every 5 ms of session time.
+class PhysicsLoop {
+ public:
+  /// @param scene_every  lockstep: hand every n-th step's snapshot to the picture
+  PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world, std::uint64_t scene_every);
+  void run() noexcept;
+  // anybody
+  std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+
+  /// Over the whole run; read it after the thread has ended.
+  struct Totals {
+    std::uint64_t state_hash = 0;
+    std::uint32_t grasps = 0, non_finite_resets = 0;
+    std::uint32_t contacts_max = 0, iterations_max = 0;
+    std::uint64_t contact_overflows = 0;  ///< steps
+    double penetration_max_mm = 0, residual_max = 0;
+  };
+  const Totals& totals() const { return totals_; }
+
+ private:
+  static constexpr std::size_t kPending = 32;  ///< samples that wait for t - D to reach them
+  static void stage_done(void* context, StepStage stage) noexcept;
+  bool take_samples(std::int64_t until_ns) noexcept;
+  void push_pending(const TrackedSample& sample) noexcept;
+  void advance(std::int64_t until_ns) noexcept;
+  void inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept;
+  void account(const StepReport& report, std::int64_t time_ns) noexcept;
+
+  Pipeline& pipeline_;
+  watchdog::ThreadMonitor& monitor_;
+  world::World world_;
+  std::uint64_t scene_every_;
+  TrackedSample current_;
+  bool have_sample_ = false, ended_ = false;
+  std::array<TrackedSample, kPending> pending_;
+  std::size_t pending_first_ = 0, pending_count_ = 0;
+  Totals totals_;
+  std::atomic<std::uint64_t> steps_{0};
+};
+
+/// Snapshots in, stereo pictures out.
+class RenderLoop {
+ public:
+  RenderLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, std::unique_ptr<render::Renderer> renderer);
+  ~RenderLoop();
+  void run() noexcept;
+
+  // The service thread: making a renderer is nothing for a real-time thread (the driver's workers inherit its policy).
+  /// The renderer was lost and given up; a new one is wanted.
+  bool wants_renderer() const { return wanted_.load(std::memory_order_acquire); }
+  void give_renderer(std::unique_ptr<render::Renderer> renderer);
+  /// One line shown above the picture, at most 96 characters; false = the last one is still on its way.
+  bool set_message(std::string_view text);
+  // anybody
+  std::uint64_t presented() const { return presented_.load(std::memory_order_relaxed); }
+  std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
+  bool close_requested() const { return close_requested_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Message {
+    std::array<char, 96> text{};
+    std::size_t size = 0;
+  };
+  void hand_to_writer(std::int64_t time_ns) noexcept;
+  Pipeline& pipeline_;
+  watchdog::ThreadMonitor& monitor_;
+  std::unique_ptr<render::Renderer> renderer_;
+  std::atomic<render::Renderer*> incoming_{nullptr};
+  std::atomic<render::Renderer*> discarded_{nullptr};
+  rt::Link<Message> messages_{rt::LinkMode::newest};
+  std::atomic<bool> wanted_{false}, close_requested_{false};
+  std::atomic<std::uint64_t> presented_{0}, lost_{0};
+};
+
+}  // namespace ligature::appliance

@@ -1,0 +1,144 @@
+#include "appliance/run/loops.hpp"
+#include "sim/base/random.hpp"
+
+namespace ligature::appliance {
+namespace {
+
+constexpr std::uint64_t kNothing = ~std::uint64_t{0};
+
+}  // namespace
+
+PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world,
+                         std::uint64_t scene_every)
+    : pipeline_(pipeline), monitor_(monitor), world_(std::move(world)), scene_every_(scene_every) {
+  world_.observe_stages(&PhysicsLoop::stage_done, this);
+}
+
+void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
+  static constexpr std::array<const char*, kStepStages> kNames{"instruments", "detect",    "couple",
+                                                               "solve",       "integrate", "finish"};
+  static_cast<PhysicsLoop*>(context)->monitor_.stage(kNames[static_cast<std::size_t>(stage)], rt::monotonic_now_ns());
+}
+
+void PhysicsLoop::push_pending(const TrackedSample& sample) noexcept {
+  if (pending_count_ == kPending) {  // D spans more triggers than fit: the oldest gives way
+    pending_first_ = (pending_first_ + 1) % kPending;
+    --pending_count_;
+  }
+  pending_[(pending_first_ + pending_count_++) % kPending] = sample;
+}
+
+void PhysicsLoop::advance(std::int64_t until_ns) noexcept {
+  while (pending_count_ > 0 && pending_[pending_first_].sample.mid_exposure_ns <= until_ns) {
+    current_ = pending_[pending_first_];
+    have_sample_ = true;
+    pending_first_ = (pending_first_ + 1) % kPending;
+    --pending_count_;
+  }
+}
+
+/// Moves current_ to the newest sample whose mid-exposure is at or before `until_ns` of session time. Lockstep waits
+/// until the sample after it is known, or that there is none. False = stopped.
+bool PhysicsLoop::take_samples(std::int64_t until_ns) noexcept {
+  if (pipeline_.realtime()) {
+    if (pipeline_.samples.fetch()) push_pending(pipeline_.samples.front());
+    advance(until_ns);
+    ended_ = pipeline_.samples.drained() && pending_count_ == 0;
+    return true;
+  }
+  advance(until_ns);
+  while (pending_count_ == 0 && !ended_) switch (pipeline_.samples.take()) {
+      case rt::Take::value:
+        push_pending(pipeline_.samples.front());
+        advance(until_ns);
+        break;
+      case rt::Take::closed: ended_ = true; break;
+      case rt::Take::timeout: break;
+      case rt::Take::stopped: return false;
+    }
+  return true;
+}
+
+void PhysicsLoop::inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept {
+  for (const auto& window : pipeline_.settings.faults.physics_overrun) {
+    if (time_ns < window.from_ns || time_ns >= window.until_ns || Random(step).uniform() >= window.probability) continue;
+    const std::int64_t until = rt::monotonic_now_ns() + window.extra_ns;
+    while (rt::monotonic_now_ns() < until) {
+    }
+    monitor_.note_injected("overrun");
+  }
+}
+
+void PhysicsLoop::account(const StepReport& report, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  monitor_.note_work(report.contacts, report.iterations);
+  totals_.contacts_max = std::max(totals_.contacts_max, report.contacts);
+  totals_.iterations_max = std::max(totals_.iterations_max, report.iterations);
+  totals_.penetration_max_mm = std::max(totals_.penetration_max_mm, report.worst_penetration_mm);
+  totals_.residual_max = std::max(totals_.residual_max, report.residual);
+  if (report.flags & step_contact_overflow) ++totals_.contact_overflows;
+  if (report.flags & step_grasped) pipeline_.physics_events.push({Kind::grasped, 0, time_ns});
+  if (report.flags & step_released) pipeline_.physics_events.push({Kind::released, 0, time_ns});
+  if (report.flags & step_non_finite_restored) pipeline_.physics_events.push({Kind::non_finite, 0, time_ns});
+}
+
+void PhysicsLoop::run() noexcept {
+  rt::RtSection section("physics");
+  const bool realtime = pipeline_.realtime();
+  const auto& non_finite_at = pipeline_.settings.faults.non_finite_at_ns;
+  std::size_t next_non_finite = 0;
+  std::uint64_t logged = kNothing;
+  for (std::uint64_t k = 1; !pipeline_.stopping(); ++k) {
+    const std::int64_t t = static_cast<std::int64_t>(k) * pipeline_.settings.step_ns;
+    if (t > pipeline_.settings.duration_ns) break;
+    const std::int64_t grid = pipeline_.start_ns + t;
+    if (realtime) rt::sleep_until(grid);  // the grid is absolute: an overrun delays steps, it never shifts the phase
+    if (!take_samples(t - pipeline_.settings.sample_delay_ns) || ended_) break;
+
+    const std::int64_t begin = rt::monotonic_now_ns();
+    monitor_.begin(realtime ? grid : begin, begin);
+    const bool fresh = have_sample_ && current_.sample.sequence != logged;
+    if (fresh || k == 1) pipeline_.sample_log.push({k, false, current_.sample});
+    if (fresh) logged = current_.sample.sequence;
+    if (next_non_finite < non_finite_at.size() && t >= non_finite_at[next_non_finite]) {
+      ++next_non_finite;
+      world_.inject_non_finite();
+      pipeline_.sample_log.push({k, true, {}});
+    }
+
+    const StepReport report = world_.step(current_.sample);
+    inject_overrun(k, t);
+    const std::int64_t end = rt::monotonic_now_ns();
+    if (fresh) {
+      current_.record.physics_start_ns = begin;
+      current_.record.physics_end_ns = end;
+    }
+    account(report, t);
+
+    bool handed_over = true;
+    if (realtime || k % scene_every_ == 0) {
+      StampedScene& out = pipeline_.scenes.back();
+      world_.snapshot(out.scene);
+      out.scene.time_ns = t;
+      out.record = current_.record;
+      out.record.step = k;
+      out.record.snapshot_ns = rt::monotonic_now_ns();
+      monitor_.stage("snapshot", out.record.snapshot_ns);
+      monitor_.end(out.record.snapshot_ns);
+      handed_over = pipeline_.scenes.publish();
+    } else {
+      monitor_.end(rt::monotonic_now_ns());
+    }
+    steps_.store(k, std::memory_order_relaxed);
+    if (!handed_over) break;
+  }
+  totals_.state_hash = world_.state_hash();
+  StampedScene& last = pipeline_.scenes.back();  // not published: only read here
+  world_.snapshot(last.scene);
+  totals_.grasps = last.scene.grasps;
+  totals_.non_finite_resets = last.scene.non_finite_resets;
+  pipeline_.scenes.close();
+  monitor_.finish();
+}
+
+}  // namespace ligature::appliance

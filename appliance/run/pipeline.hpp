@@ -1,0 +1,105 @@
+#pragma once
+/// What the real-time threads share.
+///
+///   camera 0..3 --Link--> tracking --Link--> physics --Link--> render --Link--> writer (not real-time)
+///
+/// Every Link is a triple buffer with one writer and one reader. In pace `lockstep` a link hands over every value
+/// (the writer waits for the reader); in pace `realtime` it holds the newest and nobody waits.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <opencv2/core/mat.hpp>
+#include <vector>
+
+#include "appliance/rt/signal.hpp"
+#include "appliance/rt/spsc_ring.hpp"
+#include "appliance/run/sample_log.hpp"
+#include "appliance/run/stamps.hpp"
+
+namespace ligature::appliance {
+
+enum class Pace : std::uint8_t { lockstep, realtime };
+
+/// A presented picture on its way to a file: both eyes side by side, BGRA.
+struct PictureSlot {
+  std::int64_t time_ns = 0;  ///< session time of the snapshot it shows
+  int width_px = 0, height_px = 0;
+  std::vector<std::uint8_t> bgra;  ///< memory taken before the start
+};
+
+/// A camera's image on its way to the recorder.
+struct RecordSlot {
+  std::uint64_t sequence = 0;
+  std::int64_t mid_exposure_ns = 0;
+  cv::Mat pixels;  ///< memory taken before the start
+};
+
+/// Faults that strike the loops themselves; those of cameras wrap the source. Session times.
+struct LoopFaults {
+  struct Overrun {
+    std::int64_t from_ns = 0, until_ns = 0;
+    std::int64_t extra_ns = 0;  ///< the step takes this much longer
+    double probability = 1;     ///< per step within the time, drawn from the step's number
+  };
+  std::vector<Overrun> physics_overrun;
+  std::vector<std::int64_t> non_finite_at_ns;      ///< growing
+  std::vector<std::int64_t> presenter_lost_at_ns;  ///< growing
+};
+
+/// Something worth a line in the report, from a real-time thread to the service thread.
+struct LoopEvent {
+  enum class Kind : std::uint8_t {
+    camera_lost,        ///< index = camera; no image for kLostAfter triggers
+    camera_back,
+    instrument_lost,    ///< index = instrument
+    instrument_back,
+    grasped,            ///< index unused; a grasp began
+    released,
+    non_finite,         ///< the last good state was restored
+  };
+  Kind kind = Kind::camera_lost;
+  std::uint8_t index = 0;
+  std::int64_t time_ns = 0;  ///< session time
+};
+using EventRing = rt::SpscRing<LoopEvent, 256>;
+
+struct PipelineSettings {
+  Pace pace = Pace::lockstep;
+  std::int64_t duration_ns = 0;
+  std::int64_t step_ns = 5'000'000;
+  std::int64_t sample_delay_ns = 0;      ///< D
+  std::int64_t camera_period_ns = 0;
+  std::int64_t tracking_timeout_ns = 0;  ///< after a trigger's first image
+  std::int64_t refresh_ns = 0;
+  bool pictures = false;                 ///< pictures go to the writer
+  bool record = false;                   ///< camera images go to the recorder
+  LoopFaults faults;
+};
+
+/// Made before the first thread starts, destroyed after the last has ended.
+struct Pipeline {
+  explicit Pipeline(const PipelineSettings& of_this_run);
+
+  bool realtime() const { return settings.pace == Pace::realtime; }
+  bool stopping() const { return stop_flag.load(std::memory_order_acquire); }
+  /// Any thread: cameras, tracking and physics end at their next look; picture and files still get what was handed over.
+  void end_input();
+
+  const PipelineSettings settings;
+  std::int64_t start_ns = 0;  ///< CLOCK_MONOTONIC at session time 0; set before the threads start
+  std::atomic<bool> stop_flag{false};
+
+  rt::Signal markers_arrived;  ///< rung by every camera for the one tracking thread
+  std::array<std::unique_ptr<rt::Link<CameraMarkers>>, kCameras> markers;
+  rt::Link<TrackedSample> samples;
+  rt::Link<StampedScene> scenes;
+  std::unique_ptr<rt::Link<PictureSlot>> pictures;                      ///< null: not wanted
+  std::array<std::unique_ptr<rt::Link<RecordSlot>>, kCameras> records;  ///< null: not wanted
+
+  rt::SpscRing<SampleRecord, 4096> sample_log;          ///< physics -> service
+  rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
+  EventRing tracking_events, physics_events;            ///< -> service
+};
+
+}  // namespace ligature::appliance

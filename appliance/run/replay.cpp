@@ -1,0 +1,66 @@
+#include "appliance/run/replay.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "appliance/run/sample_log.hpp"
+#include "appliance/run/session_files.hpp"
+#include "config/rig_file.hpp"
+#include "config/scenario_file.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::appliance {
+
+Result<ReplayResult> replay_session(const std::string& directory) {
+  const std::filesystem::path dir = directory;
+  const std::filesystem::path file = dir / "session.json";
+  std::ifstream in(file);
+  if (!in) return usage_error(fmt::format("{}: cannot be read: name the --out folder of a `ligature run`", file.string()));
+  ReplayResult result;
+  std::string scenario_file, rig_file, samples_file;
+  double step_s = 0;
+  try {
+    const nlohmann::json session = nlohmann::json::parse(in);
+    scenario_file = session.at("scenario").get<std::string>();
+    rig_file = dir / session.at("rig").get<std::string>();
+    samples_file = dir / session.at("samples").get<std::string>();
+    result.steps = session.at("steps").get<std::uint64_t>();
+    step_s = session.at("step_s").get<double>();
+    result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
+  } catch (const std::exception& wrong) {
+    return usage_error(fmt::format("{}: not a session file: {}", file.string(), wrong.what()));
+  }
+  const auto rig = config::load_rig(rig_file);
+  if (!rig) return unexpected(rig.error());
+  auto scenario = config::load_scenario(scenario_file);
+  if (!scenario) return unexpected(scenario.error());
+  place_scene(*rig, scenario->params);
+  scenario->params.step_s = step_s;
+  const auto records = read_sample_log(samples_file);
+  if (!records) return unexpected(records.error());
+  auto world = world::World::create(scenario->params, scenario->capacity);
+  if (!world) return usage_error(fmt::format("{}: {}", scenario_file, world.error().message));
+
+  std::size_t next = 0;
+  InstrumentSample sample;
+  for (std::uint64_t step = 1; step <= result.steps; ++step) {
+    for (; next < records->size() && (*records)[next].step == step; ++next) {
+      const SampleRecord& record = (*records)[next];
+      if (record.inject_non_finite)
+        world->inject_non_finite();
+      else
+        sample = record.sample;
+    }
+    world->step(sample);
+  }
+  auto snapshot = std::make_unique<SceneSnapshot>();
+  world->snapshot(*snapshot);
+  result.grasps = snapshot->grasps;
+  result.state_hash = world->state_hash();
+  return result;
+}
+
+}  // namespace ligature::appliance

@@ -1,0 +1,42 @@
+#pragma once
+/// The log of what physics was given, step by step: enough to replay a session bit for bit.
+///
+/// samples.csv, one line per change: `step` is the first step that used the line's sample; the numbers are written
+/// with 17 significant digits, which round-trips every double exactly. A line `step,inject,non_finite` marks a fault
+/// that was injected before that step. Lines are flushed once a second, so that a power cut loses at most that.
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.hpp"
+#include "sim/contract/instrument_sample.hpp"
+
+namespace ligature::appliance {
+
+struct SampleRecord {
+  std::uint64_t step = 0;          ///< first step that uses it
+  bool inject_non_finite = false;  ///< then `sample` means nothing
+  InstrumentSample sample;
+};
+
+class SampleLogWriter {
+ public:
+  SampleLogWriter() = default;
+  SampleLogWriter(const SampleLogWriter&) = delete;
+  SampleLogWriter& operator=(const SampleLogWriter&) = delete;
+  ~SampleLogWriter() { close(); }
+  Result<void> open(const std::string& path);
+  /// False once the disk refuses; the session goes on without its log.
+  bool write(const SampleRecord& record);
+  bool flush();
+  void close();
+
+ private:
+  std::FILE* file_ = nullptr;
+};
+
+/// Reads a log whole. A last line cut short by a power failure is dropped, anything else malformed is an error.
+Result<std::vector<SampleRecord>> read_sample_log(const std::string& path);
+
+}  // namespace ligature::appliance

@@ -1,0 +1,535 @@
+#include "appliance/run/session.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <system_error>
+#include <thread>
+
+#include "appliance/doctor/instance_lock.hpp"
+#include "appliance/rt/thread.hpp"
+#include "appliance/run/camera_recorder.hpp"
+#include "appliance/run/event_log.hpp"
+#include "appliance/run/loops.hpp"
+#include "appliance/run/picture_writer.hpp"
+#include "appliance/run/session_files.hpp"
+#include "appliance/run/sources.hpp"
+#include "appliance/version.hpp"
+#include "appliance/watchdog/watchdog.hpp"
+#include "config/rig_file.hpp"
+#include "config/scenario_file.hpp"
+
+namespace ligature::appliance {
+namespace {
+
+using nlohmann::json;
+using rt::kNsPerMs;
+using rt::kNsPerS;
+
+constexpr std::array<const char*, kInstruments> kInstrumentNames{"left", "right"};
+constexpr std::array<const char*, kCameras> kCameraThreads{"camera0", "camera1", "camera2", "camera3"};
+
+std::int64_t ns_of(double seconds) {
+  return seconds >= 9e9 ? INT64_MAX / 2 : static_cast<std::int64_t>(std::llround(seconds * 1e9));
+}
+double s_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+
+/// Everything read from files before anything is started.
+struct Setup {
+  config::Profile profile;
+  drivers::Rig rig;
+  config::Scenario scenario;
+  double duration_s = 0;
+  std::uint64_t scene_every = 1;  ///< lockstep: steps per picture
+};
+
+Result<Setup> read_setup(const RunOptions& options) {
+  Setup setup;
+  setup.profile = options.profile;
+  auto rig = config::load_rig(setup.profile.rig);
+  if (!rig) return unexpected(rig.error());
+  setup.rig = *rig;
+  auto scenario = config::load_scenario(setup.profile.scenario);
+  if (!scenario) return unexpected(scenario.error());
+  setup.scenario = *scenario;
+  place_scene(setup.rig, setup.scenario.params);
+  if (setup.profile.physics.step_ms) setup.scenario.params.step_s = *setup.profile.physics.step_ms * 1e-3;
+  setup.duration_s = options.duration_s.value_or(setup.profile.duration_s);
+
+  render::RenderParams& picture = setup.profile.render.params;
+  for (std::size_t i = 0; i < kInstruments; ++i) {
+    const world::ForcepsParams& f = setup.scenario.params.forceps[i];
+    picture.forceps[i] = {f.hinge_p_T, f.tip_radius_mm, f.jaw_radius_mm, f.jaw_length_mm};
+  }
+  if (!setup.scenario.params.planes.empty()) picture.bench_point_W = setup.scenario.params.planes.front().point;
+  picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window  ? "window"
+                      : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
+                                                                                                 : "offscreen";
+  const double refresh_s = 1.0 / setup.profile.render.rate_hz;
+  setup.scene_every = static_cast<std::uint64_t>(std::max(1.0, std::round(refresh_s / setup.scenario.params.step_s)));
+  return setup;
+}
+
+PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bool pictures, bool record) {
+  PipelineSettings s;
+  s.pace = setup.profile.pace == config::Pace::realtime ? Pace::realtime : Pace::lockstep;
+  s.duration_ns = ns_of(setup.duration_s);
+  s.step_ns = ns_of(setup.scenario.params.step_s);
+  s.sample_delay_ns = ns_of(setup.profile.sample_delay_ms * 1e-3);
+  s.camera_period_ns = ns_of(1.0 / camera_rate_hz);
+  s.tracking_timeout_ns = ns_of(setup.profile.tracking.timeout_ms * 1e-3);
+  s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
+  s.pictures = pictures;
+  s.record = record;
+  using Kind = config::FaultSettings::Kind;
+  for (const config::FaultSettings& f : setup.profile.faults) {
+    if (f.kind == Kind::physics_overrun)
+      s.faults.physics_overrun.push_back({ns_of(f.from_s), ns_of(f.until_s), ns_of(f.delay_ms * 1e-3), f.probability});
+    if (f.kind == Kind::non_finite) s.faults.non_finite_at_ns.push_back(ns_of(f.from_s));
+    if (f.kind == Kind::presenter_lost) s.faults.presenter_lost_at_ns.push_back(ns_of(f.from_s));
+  }
+  std::ranges::sort(s.faults.non_finite_at_ns);
+  std::ranges::sort(s.faults.presenter_lost_at_ns);
+  return s;
+}
+
+rt::ThreadSettings thread_settings(const char* name, const config::ThreadSettings& wanted) {
+  rt::ThreadSettings s;
+  s.name = name;
+  s.policy = wanted.policy == config::ThreadSettings::Policy::fifo ? rt::Policy::fifo : rt::Policy::other;
+  s.priority = wanted.priority;
+  s.core = wanted.core;
+  return s;
+}
+
+std::string describe(const LoopEvent& event) {
+  using Kind = LoopEvent::Kind;
+  switch (event.kind) {
+    case Kind::camera_lost: return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
+    case Kind::camera_back: return fmt::format("camera C{} is back", event.index);
+    case Kind::instrument_lost: return fmt::format("{} forceps lost: lets go gently", kInstrumentNames[event.index]);
+    case Kind::instrument_back: return fmt::format("{} forceps tracked", kInstrumentNames[event.index]);
+    case Kind::grasped: return "thread grasped";
+    case Kind::released: return "thread released";
+    case Kind::non_finite: return "physics state was not finite: last good state restored, session goes on";
+  }
+  return "unknown event";
+}
+
+class Session {
+ public:
+  static Result<std::unique_ptr<Session>> create(const RunOptions& options);
+  Result<RunOutcome> run();
+
+ private:
+  Session(const RunOptions& options, Setup setup) : options_(options), setup_(std::move(setup)) {}
+  Result<void> make_parts();
+  Result<void> make_outputs();
+  Result<void> start_threads();
+  void serve();
+  void look_after_threads(std::int64_t now_ns);
+  void look_after_renderer(std::int64_t now_ns);
+  void look_after_disk();
+  void drain_rings();
+  void show_progress();
+  void report_grants();
+  void disk_failed(const std::string& what);
+  json make_report();
+  double now_s() const { return s_of(static_cast<std::int64_t>(physics_->steps()) * pipeline_->settings.step_ns); }
+  watchdog::ThreadMonitor& add_monitor(const char* name, std::int64_t period_ns, std::int64_t deadline_ns);
+  bool all_finished() const;
+
+  const RunOptions options_;
+  Setup setup_;
+  std::unique_ptr<doctor::InstanceLock> instance_;
+  std::unique_ptr<EventLog> log_;
+  std::unique_ptr<Pipeline> pipeline_;
+  std::vector<std::unique_ptr<watchdog::ThreadMonitor>> monitors_;
+  std::array<std::unique_ptr<CameraLoop>, kCameras> cameras_;
+  std::unique_ptr<TrackingLoop> tracking_;
+  std::unique_ptr<PhysicsLoop> physics_;
+  std::unique_ptr<RenderLoop> render_;
+  std::unique_ptr<PictureWriter> writer_;
+  std::unique_ptr<CameraRecorder> recorder_;
+  std::string renderer_line_;
+  watchdog::Watchdog watchdog_;
+  watchdog::SdNotifier notifier_;
+  rt::ClockWatch clock_watch_;
+  rt::MemoryReport memory_;
+  SampleLogWriter sample_log_;
+  FrameLogWriter frame_log_;
+  watchdog::Histogram latency_;
+  std::uint64_t last_latency_trigger_ = ~std::uint64_t{0};
+  std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0;
+  int renderer_attempts_ = 0;
+  std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
+  bool disk_broken_ = false;
+  std::vector<std::string> outputs_;
+  // Last: they end before anything they use goes away.
+  std::vector<std::unique_ptr<rt::RtThread>> threads_;
+  std::vector<std::thread> helpers_;
+};
+
+watchdog::ThreadMonitor& Session::add_monitor(const char* name, std::int64_t period_ns, std::int64_t deadline_ns) {
+  watchdog::MonitorSettings s;
+  s.name = name;
+  s.period_ns = period_ns;
+  // Lockstep has no time to be late for: stages are timed, nothing is a miss.
+  s.deadline_ns = pipeline_->realtime() ? deadline_ns : 0;
+  s.stall_ns = pipeline_->realtime() ? kNsPerS : 30 * kNsPerS;
+  monitors_.push_back(std::make_unique<watchdog::ThreadMonitor>(s));
+  watchdog_.add(*monitors_.back());
+  return *monitors_.back();
+}
+
+Result<std::unique_ptr<Session>> Session::create(const RunOptions& options) {
+  auto setup = read_setup(options);
+  if (!setup) return unexpected(setup.error());
+  std::unique_ptr<Session> session(new Session(options, std::move(*setup)));
+  if (auto made = session->make_parts(); !made) return unexpected(made.error());
+  return session;
+}
+
+Result<void> Session::make_parts() {
+  auto instance = options_.instance_lock.empty() ? doctor::InstanceLock::acquire()
+                                                 : doctor::InstanceLock::acquire(options_.instance_lock);
+  if (!instance) return unexpected(instance.error());
+  instance_ = std::make_unique<doctor::InstanceLock>(std::move(*instance));
+
+  auto opened = open_cameras(setup_.profile, setup_.rig, setup_.duration_s);
+  if (!opened) return unexpected(opened.error());
+
+  auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
+  if (!renderer) return unexpected(renderer.error());
+  renderer_line_ = (*renderer)->info().line();
+  const bool pictures = static_cast<bool>((*renderer)->picture()) && !options_.out.empty() &&
+                        (setup_.profile.output.video || !setup_.profile.output.picture_times_s.empty());
+  const bool record = !options_.record.empty();
+  pipeline_ = std::make_unique<Pipeline>(pipeline_settings(setup_, opened->rate_hz, pictures, record));
+  const PipelineSettings& s = pipeline_->settings;
+
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    auto detector = drivers::MarkerDetector::create(setup_.rig, c);
+    if (!detector) return unexpected(detector.error());
+    cameras_[c] = std::make_unique<CameraLoop>(*pipeline_, add_monitor(kCameraThreads[c], s.camera_period_ns, s.camera_period_ns),
+                                               c, std::move(opened->sources[c]), std::move(*detector));
+  }
+  drivers::TrackerParams tracker_params;
+  tracker_params.prediction_ms = setup_.profile.tracking.prediction_ms;
+  auto tracker = drivers::Tracker::create(setup_.rig, tracker_params);
+  if (!tracker) return unexpected(tracker.error());
+  tracking_ = std::make_unique<TrackingLoop>(*pipeline_, add_monitor("tracking", s.camera_period_ns, 2 * kNsPerMs),
+                                             std::move(*tracker));
+  auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
+  if (!world) return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), world.error().message));
+  physics_ = std::make_unique<PhysicsLoop>(*pipeline_, add_monitor("physics", s.step_ns, s.step_ns), std::move(*world),
+                                           setup_.scene_every);
+  const render::PictureView view = (*renderer)->picture();
+  if (pictures)
+    pipeline_->pictures->buffer().for_each_slot([&](PictureSlot& slot) {
+      slot.bgra.resize(static_cast<std::size_t>(view.width_px) * static_cast<std::size_t>(view.height_px) * 4);
+      slot.width_px = view.width_px;
+      slot.height_px = view.height_px;
+    });
+  const int width_px = view.width_px, height_px = view.height_px;
+  render_ = std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
+  renderers_made_ = 1;
+
+  if (auto made = make_outputs(); !made) return made;
+  if (pictures) {
+    PictureWriterSettings w;
+    w.directory = options_.out;
+    w.video = setup_.profile.output.video;
+    w.video_rate_hz = pipeline_->realtime() ? setup_.profile.render.rate_hz
+                                            : 1.0 / (static_cast<double>(setup_.scene_every) * setup_.scenario.params.step_s);
+    w.picture_times_s = setup_.profile.output.picture_times_s;
+    w.width_px = width_px;
+    w.height_px = height_px;
+    w.version_line = version_line();
+    auto writer = PictureWriter::create(*pipeline_, w);
+    if (!writer) return unexpected(writer.error());
+    writer_ = std::move(*writer);
+  }
+  if (record) {
+    auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
+    if (!recorder) return unexpected(recorder.error());
+    recorder_ = std::move(*recorder);
+  }
+  return {};
+}
+
+Result<void> Session::make_outputs() {
+  std::string log_file;
+  if (!options_.out.empty()) {
+    std::error_code wrong;
+    std::filesystem::create_directories(options_.out, wrong);
+    if (wrong)
+      return usage_error(fmt::format("--out {}: cannot be made: {}: name a folder that can be written",
+                                     options_.out.string(), wrong.message()));
+    log_file = options_.out / "ligature.log";
+    const std::string samples = options_.out / "samples.csv", frames = options_.out / "frames.csv";
+    if (auto opened = sample_log_.open(samples); !opened) return opened;
+    if (auto opened = frame_log_.open(frames); !opened) return opened;
+    outputs_.insert(outputs_.end(), {samples, frames, log_file});
+  }
+  auto log = EventLog::open(log_file);
+  if (!log) return unexpected(log.error());
+  log_ = std::make_unique<EventLog>(std::move(*log));
+  log_->info(0, version_line());
+  log_->info(0, "profile " + setup_.profile.file.string());
+  log_->info(0, "picture: " + renderer_line_);
+  return {};
+}
+
+Result<void> Session::start_threads() {
+  if (setup_.profile.memory.lock) memory_ = rt::lock_memory(std::size_t{64} << 20);
+  const config::Profile& p = setup_.profile;
+  if (writer_) helpers_.emplace_back([this] { writer_->run(); });
+  if (recorder_) helpers_.emplace_back([this] { recorder_->run(); });
+
+  // A realtime run's session time 0 lies a little ahead, so that no thread starts late.
+  pipeline_->start_ns = rt::monotonic_now_ns() + (pipeline_->realtime() ? 100 * kNsPerMs : 0);
+  struct Start {
+    const char* name;
+    const config::ThreadSettings& settings;
+    std::function<void()> body;
+  };
+  std::vector<Start> starts;
+  starts.push_back({"render", p.render_thread, [this] { render_->run(); }});
+  starts.push_back({"physics", p.physics_thread, [this] { physics_->run(); }});
+  starts.push_back({"tracking", p.tracking_thread, [this] { tracking_->run(); }});
+  for (std::size_t c = 0; c < kCameras; ++c)
+    starts.push_back({kCameraThreads[c], p.camera_threads[c], [this, c] { cameras_[c]->run(); }});
+  for (Start& start : starts) {
+    auto thread = std::make_unique<rt::RtThread>();
+    if (auto started = thread->start(thread_settings(start.name, start.settings), std::move(start.body)); !started) {
+      pipeline_->end_input();
+      pipeline_->scenes.stop();
+      return started;
+    }
+    for (auto& monitor : monitors_)
+      if (monitor->settings().name == start.name) monitor->set_grant(thread->grant());
+    threads_.push_back(std::move(thread));
+  }
+  return {};
+}
+
+void Session::report_grants() {
+  for (const auto& thread : threads_)
+    if (!thread->grant().granted) log_->event(0, thread->grant().why);
+  if (setup_.profile.memory.lock && !memory_.locked) log_->event(0, memory_.why);
+}
+
+bool Session::all_finished() const {
+  return std::ranges::all_of(monitors_, [](const auto& monitor) { return monitor->finished(); });
+}
+
+void Session::disk_failed(const std::string& what) {
+  if (disk_broken_) return;
+  disk_broken_ = true;
+  log_->event(now_s(), "recording stopped, the session goes on: " + what);
+  render_->set_message("RECORDING STOPPED: DISK");
+}
+
+void Session::drain_rings() {
+  SampleRecord sample;
+  while (pipeline_->sample_log.pop(sample))
+    if (!options_.out.empty() && !disk_broken_ && !sample_log_.write(sample)) disk_failed("samples.csv cannot be written");
+  if (const std::uint64_t lost = pipeline_->sample_log.overflow(); lost != sample_overflow_seen_) {
+    sample_overflow_seen_ = lost;
+    log_->event(now_s(), fmt::format("{} samples did not reach the log: this session cannot be replayed", lost));
+  }
+  watchdog::FrameRecord frame;
+  while (pipeline_->frame_log.pop(frame)) {
+    // A trigger's latency is that of the first picture that shows it.
+    if (frame.cameras_alive != 0 && frame.trigger != last_latency_trigger_ && frame.latency_ns() >= 0) {
+      latency_.record(frame.latency_ns());
+      last_latency_trigger_ = frame.trigger;
+    }
+    if (!options_.out.empty() && !disk_broken_ && !frame_log_.write(frame)) disk_failed("frames.csv cannot be written");
+  }
+  LoopEvent event;
+  for (EventRing* ring : {&pipeline_->tracking_events, &pipeline_->physics_events})
+    while (ring->pop(event)) log_->event(s_of(event.time_ns), describe(event));
+}
+
+void Session::look_after_disk() {
+  const std::int64_t now = rt::monotonic_now_ns();
+  if (now - flushed_ns_ >= kNsPerS && !options_.out.empty() && !disk_broken_) {
+    flushed_ns_ = now;
+    if (!sample_log_.flush() || !frame_log_.flush()) disk_failed("the disk refuses (full?)");
+  }
+  if (writer_ && writer_->broken()) disk_failed("pictures cannot be written");
+  if (recorder_ && recorder_->broken()) disk_failed("the cameras' images cannot be written");
+}
+
+void Session::look_after_renderer(std::int64_t now_ns) {
+  if (!render_->wants_renderer() || now_ns < renderer_retry_ns_) return;
+  log_->event(now_s(), "picture lost (device or display): making a new one, physics and recording go on");
+  auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
+  if (!renderer && ++renderer_attempts_ >= 10) {
+    log_->event(now_s(), "the picture cannot be made again, going on without: " + renderer.error().message);
+    render::RenderParams none = setup_.profile.render.params;
+    none.presenter = "none";
+    renderer = render::Renderer::create(none, version_line());
+  }
+  if (!renderer) {
+    renderer_retry_ns_ = now_ns + kNsPerS / 2;
+    return;
+  }
+  ++renderers_made_;
+  render_->give_renderer(std::move(*renderer));
+}
+
+void Session::look_after_threads(std::int64_t now_ns) {
+  for (const std::string& line : watchdog_.poll(now_ns, notifier_).lines) log_->info(now_s(), line);
+  if (const auto jump = clock_watch_.look()) {
+    if (jump->wall_ns != 0)
+      log_->event(now_s(), fmt::format("the wall clock was set by {:+.3f} s: no effect on the session", s_of(jump->wall_ns)));
+    if (jump->suspended_ns != 0)
+      log_->event(now_s(), fmt::format("the machine slept for {:.3f} s in mid session", s_of(jump->suspended_ns)));
+  }
+}
+
+void Session::show_progress() {
+  const std::int64_t now = rt::monotonic_now_ns();
+  if (!options_.progress || now - progress_ns_ < kNsPerS / 4) return;
+  progress_ns_ = now;
+  fmt::print(stderr, "\r{:7.2f} of {:.2f} s   pictures {}   {} events ", now_s(), setup_.duration_s, render_->presented(),
+             log_->events().size());
+  std::fflush(stderr);
+}
+
+void Session::serve() {
+  bool input_ended = false;
+  while (!all_finished()) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const std::int64_t now = rt::monotonic_now_ns();
+    drain_rings();
+    look_after_disk();
+    look_after_renderer(now);
+    look_after_threads(now);
+    show_progress();
+    const bool asked = options_.stop_request != nullptr && options_.stop_request->load();
+    const bool physics_over = pipeline_->scenes.closed();
+    if (!input_ended && (asked || physics_over || render_->close_requested())) {
+      if (asked) log_->event(now_s(), "asked to stop");
+      input_ended = true;
+      pipeline_->end_input();
+    }
+  }
+  if (options_.progress) fmt::print(stderr, "\n");
+}
+
+json Session::make_report() {
+  const auto ms = [](std::int64_t ns) { return std::round(static_cast<double>(ns) * 1e-3) * 1e-3; };
+  const PhysicsLoop::Totals& totals = physics_->totals();
+  json captured = json::array(), dropped = json::array(), events = json::array();
+  for (const auto& camera : cameras_) {
+    captured.push_back(camera->captured());
+    dropped.push_back(camera->dropped());
+  }
+  for (const SessionEvent& event : log_->events()) events.push_back({{"time_s", event.time_s}, {"what", event.what}});
+  json report;
+  report["version"] = version_line();
+  report["profile"] = setup_.profile.file.string();
+  report["pace"] = pipeline_->realtime() ? "realtime" : "lockstep";
+  report["duration_s"] = now_s();
+  report["steps"] = physics_->steps();
+  report["state_hash"] = fmt::format("{:016x}", totals.state_hash);
+  report["frames"] = {{"captured", captured}, {"dropped", dropped}, {"presented", render_->presented()}};
+  report["tracking"] = {{"tracked", tracking_->count(TrackStatus::tracked)},
+                        {"predicted", tracking_->count(TrackStatus::predicted)},
+                        {"lost", tracking_->count(TrackStatus::lost)}};
+  report["latency_ms"] = {{"p50", ms(latency_.percentile_ns(0.5))},
+                          {"p99", ms(latency_.percentile_ns(0.99))},
+                          {"max", ms(latency_.max_ns())},
+                          {"from", pipeline_->realtime() ? "mid-exposure" : "image handed over"}};
+  report["threads"] = watchdog_.report();
+  report["grasps"] = totals.grasps;
+  report["non_finite_resets"] = totals.non_finite_resets;
+  report["contacts"] = {{"max", totals.contacts_max},
+                        {"overflow", totals.contact_overflows},
+                        {"penetration_max_mm", totals.penetration_max_mm}};
+  report["solver"] = {{"iterations_max", totals.iterations_max}, {"residual_max", totals.residual_max}};
+  report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
+  report["memory_locked"] = memory_.locked;
+  report["events"] = events;
+  report["outputs"] = outputs_;
+  return report;
+}
+
+Result<RunOutcome> Session::run() {
+  if (auto started = start_threads(); !started) return unexpected(started.error());
+  report_grants();
+  serve();
+  notifier_.stopping();
+  for (auto& thread : threads_) thread->join();
+  for (std::thread& helper : helpers_) helper.join();
+  drain_rings();
+  look_after_disk();
+  sample_log_.close();
+  frame_log_.close();
+  if (writer_) {
+    outputs_.insert(outputs_.end(), writer_->outputs().begin(), writer_->outputs().end());
+    if (writer_->broken()) log_->event(now_s(), writer_->failure_text());
+  }
+  if (recorder_) {
+    outputs_.push_back(options_.record);
+    if (recorder_->broken()) log_->event(now_s(), recorder_->failure_text());
+    if (recorder_->skipped() > 0)
+      log_->event(now_s(), fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
+  }
+
+  RunOutcome outcome;
+  if (!options_.out.empty()) outputs_.insert(outputs_.end(), {options_.out / "report.json", options_.out / "session.json"});
+  const json report = make_report();
+  outcome.report = report.dump(2);
+  outcome.table = watchdog_.table();
+  if (!options_.out.empty()) {
+    const auto saved = write_session_files(options_.out, setup_.profile, setup_.rig, physics_->steps(),
+                                           setup_.scenario.params.step_s, physics_->totals().state_hash, outcome.report);
+    if (!saved) outcome.complaint = saved.error().message;
+  }
+  for (std::size_t i = 0; i < kInstruments; ++i)
+    if (tracking_->tracked(i) == 0) outcome.complaint = fmt::format("the {} forceps was never tracked", kInstrumentNames[i]);
+  for (std::size_t c = 0; c < kCameras; ++c)
+    if (cameras_[c]->failed()) outcome.complaint = fmt::format("camera C{} broke in mid run", c);
+  if (physics_->totals().contact_overflows > 0) outcome.complaint = "contacts overflowed: raise capacity.contacts";
+  if (options_.strict)
+    for (const auto& monitor : monitors_)
+      if (monitor->misses() > 0)
+        outcome.complaint = fmt::format("--strict: {} missed {} deadlines", monitor->settings().name, monitor->misses());
+  outcome.exit_code = outcome.complaint.empty() ? 0 : 1;
+  return outcome;
+}
+
+}  // namespace
+
+Result<RunOutcome> run_session(const RunOptions& options) {
+  auto session = Session::create(options);
+  if (!session) return unexpected(session.error());
+  return (*session)->run();
+}
+
+Result<std::filesystem::path> write_test_picture(const config::Profile& profile, const std::filesystem::path& out) {
+  render::RenderParams params = profile.render.params;
+  params.presenter = "offscreen";
+  auto renderer = render::Renderer::create(params, version_line());
+  if (!renderer) return unexpected(renderer.error());
+  if ((*renderer)->render_test_picture() != render::Outcome::presented)
+    return failure("the test picture was lost: run `ligature doctor` for the state of the display");
+  std::error_code wrong;
+  std::filesystem::create_directories(out, wrong);
+  const std::filesystem::path file = out / "test_picture.png";
+  if (auto saved = render::write_png(file, (*renderer)->picture(), version_line(), "test picture"); !saved)
+    return unexpected(saved.error());
+  return file;
+}
+
+}  // namespace ligature::appliance

@@ -1,0 +1,40 @@
+#pragma once
+/// One run of the appliance: makes every part, joins them, watches them, and writes down what happened.
+#include <atomic>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+
+#include "config/profile_file.hpp"
+#include "sim/base/result.hpp"
+
+namespace ligature::appliance {
+
+struct RunOptions {
+  config::Profile profile;
+  std::filesystem::path out;                         ///< folder for all results; empty: nothing is written
+  std::optional<double> duration_s;                  ///< wins over the profile's
+  std::filesystem::path record;                      ///< what the cameras saw goes here; empty: not recorded
+  std::filesystem::path instance_lock;               ///< empty: the machine's own, so that two appliances never run at once
+  const std::atomic<bool>* stop_request = nullptr;   ///< set by SIGINT and SIGTERM
+  bool strict = false;                               ///< a missed deadline is exit 1
+  bool progress = false;                             ///< a line that rewrites itself on standard error
+};
+
+struct RunOutcome {
+  int exit_code = 0;      ///< 0, or 1: it ran and the answer is no
+  std::string report;     ///< one JSON object, the text of report.json
+  std::string table;      ///< the watchdog's, for people
+  std::string complaint;  ///< why exit_code is 1; empty otherwise
+};
+
+/// Runs to the end of the recording, the duration, or the stop request.
+/// Errors (nothing was started): usage or unavailable, one line with the remedy.
+Result<RunOutcome> run_session(const RunOptions& options);
+
+/// The picture that shows which eye is which, through the profile's presenter. @return the file written
+Result<std::filesystem::path> write_test_picture(const config::Profile& profile, const std::filesystem::path& out);
+
+}  // namespace ligature::appliance

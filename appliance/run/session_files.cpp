@@ -1,0 +1,62 @@
+#include "appliance/run/session_files.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "appliance/version.hpp"
+#include "config/atomic_file.hpp"
+#include "config/rig_file.hpp"
+
+namespace ligature::appliance {
+
+void place_scene(const drivers::Rig& rig, world::WorldParams& params) {
+  params.X_RW = rig.X_RW;
+  params.motion_scale = rig.motion_scale;
+  for (std::size_t i = 0; i < kInstruments; ++i) params.forceps[i].hinge_p_T = rig.instruments[i].hinge_p_T;
+}
+
+Result<void> write_session_files(const std::filesystem::path& directory, const config::Profile& profile,
+                                 const drivers::Rig& rig, std::uint64_t steps, double step_s, std::uint64_t state_hash,
+                                 const std::string& report) {
+  nlohmann::json session;
+  session["version"] = version_line();
+  session["profile"] = std::filesystem::absolute(profile.file).lexically_normal().string();
+  session["scenario"] = std::filesystem::absolute(profile.scenario).lexically_normal().string();
+  session["rig"] = "rig.toml";
+  session["samples"] = "samples.csv";
+  session["steps"] = steps;
+  session["step_s"] = step_s;
+  session["state_hash"] = fmt::format("{:016x}", state_hash);
+  if (auto saved = config::save_rig(directory / "rig.toml", rig); !saved) return saved;
+  if (auto saved = config::write_file_atomically(directory / "session.json", session.dump(2) + "\n"); !saved) return saved;
+  return config::write_file_atomically(directory / "report.json", report + "\n");
+}
+
+Result<void> FrameLogWriter::open(const std::string& path) {
+  file_ = std::fopen(path.c_str(), "w");
+  if (!file_) return unavailable(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
+  fmt::print(file_,
+             "picture,step,trigger,cameras_alive,mid_exposure_session_ns,mid_exposure_ns,captured_ns,detected_ns,"
+             "tracked_ns,physics_start_ns,physics_end_ns,snapshot_ns,render_start_ns,presented_ns\n");
+  return {};
+}
+
+bool FrameLogWriter::write(const watchdog::FrameRecord& r) {
+  if (!file_) return false;
+  fmt::print(file_, "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.picture, r.step, r.trigger, unsigned{r.cameras_alive},
+             r.mid_exposure_session_ns, r.mid_exposure_ns, r.captured_ns, r.detected_ns, r.tracked_ns,
+             r.physics_start_ns, r.physics_end_ns, r.snapshot_ns, r.render_start_ns, r.presented_ns);
+  return std::ferror(file_) == 0;
+}
+
+bool FrameLogWriter::flush() { return file_ && std::fflush(file_) == 0; }
+
+void FrameLogWriter::close() {
+  if (file_) std::fclose(file_);
+  file_ = nullptr;
+}
+
+}  // namespace ligature::appliance

@@ -1,0 +1,119 @@
+#include "appliance/run/sources.hpp"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "drivers/camera/faulty_camera.hpp"
+#include "drivers/camera/recorded.hpp"
+#include "drivers/virtual_rig/hand_path.hpp"
+#include "drivers/virtual_rig/virtual_camera.hpp"
+
+namespace ligature::appliance {
+namespace {
+
+using Kind = config::FaultSettings::Kind;
+
+Result<std::shared_ptr<const drivers::HandPath>> open_path(const config::Profile& profile, const drivers::Rig& rig) {
+  const config::VirtualSettings& v = profile.virtual_rig;
+  if (v.path_left.empty() || v.path_right.empty())
+    return usage_error(fmt::format("{}: key 'virtual.path_left' and 'virtual.path_right' are needed with the virtual rig: "
+                                   "name CSV files of key frames, e.g. ../../deploy/demo/left.csv",
+                                   profile.file.string()));
+  std::array<drivers::ForcepsPath, kInstruments> keys;
+  const std::array<std::filesystem::path, kInstruments> files{v.path_left, v.path_right};
+  for (std::size_t i = 0; i < kInstruments; ++i) {
+    auto path = drivers::load_path(files[i]);
+    if (!path) return unexpected(path.error());
+    keys[i] = std::move(*path);
+  }
+  drivers::TremorParams tremor;
+  tremor.seed = v.seed;
+  tremor.rms_mm = v.tremor_um * 1e-3;
+  auto path = drivers::HandPath::create(std::move(keys), drivers::PathBlend::minimum_jerk, tremor, rig, true);
+  if (!path) return unexpected(path.error());
+  return std::make_shared<const drivers::HandPath>(std::move(*path));
+}
+
+drivers::VirtualRigParams virtual_params(const config::Profile& profile, double duration_s) {
+  const config::VirtualSettings& v = profile.virtual_rig;
+  drivers::VirtualRigParams p;
+  p.seed = v.seed;
+  p.rate_hz = profile.cameras.rate_hz;
+  p.duration_s = duration_s;
+  p.exposure_ms = v.exposure_ms;
+  p.noise = v.noise;
+  p.brightness = v.brightness;
+  p.readout_ms = v.readout_ms;
+  for (const config::FaultSettings& f : profile.faults)
+    if (f.kind == Kind::blob) {
+      drivers::BlobFault blob;
+      blob.from_s = f.from_s;
+      blob.until_s = f.until_s;
+      p.blobs.push_back(blob);
+    }
+  return p;
+}
+
+std::vector<drivers::CameraFault> camera_faults(const config::Profile& profile) {
+  std::vector<drivers::CameraFault> faults;
+  for (const config::FaultSettings& f : profile.faults) {
+    drivers::CameraFault fault;
+    switch (f.kind) {
+      case Kind::camera_dead: fault.kind = drivers::CameraFault::Kind::dead; break;
+      case Kind::frame_drop: fault.kind = drivers::CameraFault::Kind::drop; break;
+      case Kind::frame_late: fault.kind = drivers::CameraFault::Kind::late; break;
+      default: continue;
+    }
+    fault.camera = f.camera;
+    fault.from_s = f.from_s;
+    fault.until_s = std::min(f.until_s, 1e9);
+    fault.probability = f.probability;
+    fault.delay_ms = f.delay_ms;
+    fault.seed = profile.virtual_rig.seed;
+    faults.push_back(fault);
+  }
+  return faults;
+}
+
+/// Triggers per second, from the median interval of the recording's index.
+double rate_of(const drivers::RecordingIndex& index, double otherwise_hz) {
+  std::vector<std::int64_t> intervals;
+  for (std::size_t i = 1; i < index.triggers.size(); ++i)
+    intervals.push_back(index.triggers[i].t_ns - index.triggers[i - 1].t_ns);
+  if (intervals.empty()) return otherwise_hz;
+  const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+  std::nth_element(intervals.begin(), middle, intervals.end());
+  return 1e9 / static_cast<double>(*middle);
+}
+
+}  // namespace
+
+Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s) {
+  CameraSources out;
+  out.rate_hz = profile.cameras.rate_hz;
+  if (profile.cameras.source == config::CameraSettings::Source::recorded) {
+    const std::string directory = profile.cameras.directory;
+    auto index = drivers::load_recording_index(directory);
+    if (!index) return unexpected(index.error());
+    out.rate_hz = rate_of(*index, out.rate_hz);
+    auto recording = drivers::open_recording(
+        directory, drivers::ImageSize{rig.cameras.front().width_px, rig.cameras.front().height_px});
+    if (!recording) return unexpected(recording.error());
+    out.sources = std::move(recording->cameras);
+  } else {
+    auto path = open_path(profile, rig);
+    if (!path) return unexpected(path.error());
+    const drivers::VirtualRigParams params = virtual_params(profile, duration_s);
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      auto camera = drivers::make_virtual_camera(params, rig, c, *path);
+      if (!camera) return unexpected(camera.error());
+      out.sources[c] = std::move(*camera);
+    }
+  }
+  if (const auto faults = camera_faults(profile); !faults.empty())
+    for (std::size_t c = 0; c < kCameras; ++c)
+      out.sources[c] = std::make_unique<drivers::FaultyCamera>(std::move(out.sources[c]), faults, c);
+  return out;
+}
+
+}  // namespace ligature::appliance

@@ -1,0 +1,164 @@
+#include "appliance/run/loops.hpp"
+
+namespace ligature::appliance {
+namespace {
+
+/// Gathers one trigger's images.
+struct Trigger {
+  std::array<const drivers::MarkerSet*, kCameras> sets{};
+  watchdog::FrameRecord record;
+  std::int64_t mid_sum_ns = 0;
+  int images = 0;
+
+  void add(std::size_t camera, const CameraMarkers& m) {
+    record.captured_ns = std::max(record.captured_ns, m.captured_ns);
+    record.detected_ns = std::max(record.detected_ns, m.detected_ns);
+    if (!m.markers.image) return;
+    sets[camera] = &m.markers;
+    mid_sum_ns += m.markers.mid_exposure_ns;
+    ++images;
+    record.cameras_alive = static_cast<std::uint8_t>(record.cameras_alive | (1u << camera));
+  }
+};
+
+}  // namespace
+
+TrackingLoop::TrackingLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, drivers::Tracker tracker)
+    : pipeline_(pipeline), monitor_(monitor), tracker_(std::move(tracker)) {}
+
+void TrackingLoop::run() noexcept {
+  rt::RtSection section("tracking");
+  if (pipeline_.realtime())
+    run_realtime();
+  else
+    run_lockstep();
+  pipeline_.samples.close();
+  monitor_.finish();
+}
+
+/// Every trigger, from every camera whose stream has not ended.
+void TrackingLoop::run_lockstep() noexcept {
+  std::uint64_t next = 0;
+  while (!pipeline_.stopping()) {
+    Trigger trigger;
+    bool any = false;
+    std::int64_t stamp = 0;  // of a trigger that no camera has an image of
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      const rt::Take took = pipeline_.markers[c]->take();
+      if (took == rt::Take::stopped) return;
+      if (took != rt::Take::value) continue;
+      const CameraMarkers& m = pipeline_.markers[c]->front();
+      trigger.add(c, m);
+      any = true;
+      next = m.markers.sequence;
+      stamp = m.markers.mid_exposure_ns;
+    }
+    if (!any) return;
+    const std::int64_t mid = trigger.images > 0 ? trigger.mid_sum_ns / trigger.images : stamp;
+    if (!publish(trigger.sets, next, mid, rt::monotonic_now_ns(), trigger.record)) return;
+  }
+}
+
+/// A trigger is complete when every camera whose stream goes on has delivered it or a later one, or
+/// `tracking_timeout` after its first image. When nothing comes at all the estimate is carried on at the cameras'
+/// rate, so that a loss is noticed in time.
+void TrackingLoop::run_realtime() noexcept {
+  const std::int64_t period = pipeline_.settings.camera_period_ns;
+  const std::int64_t timeout = pipeline_.settings.tracking_timeout_ns;
+  std::uint64_t next = 0;             // the trigger being gathered
+  std::int64_t first_image_ns = 0;    // when its first image came; 0 = not yet
+  std::int64_t last_mid = -period;    // of the trigger before
+  std::int64_t silence_at = pipeline_.start_ns + 4 * period + timeout;
+  while (!pipeline_.stopping()) {
+    const std::uint32_t seen = pipeline_.markers_arrived.prepare();
+    bool all_drained = true;
+    std::size_t running = 0, delivered = 0;
+    bool present = false, later = false;
+    std::uint64_t latest = next;
+    for (auto& link : pipeline_.markers) {
+      link->fetch();
+      const bool drained = link->drained();
+      all_drained = all_drained && drained;
+      if (!drained) ++running;
+      if (link->consumed() == 0 || link->front().markers.sequence < next) continue;
+      if (!drained) ++delivered;
+      present = present || link->front().markers.sequence == next;
+      later = later || link->front().markers.sequence > next;
+      latest = std::max(latest, link->front().markers.sequence);
+    }
+    if (later && !present) {  // every camera lost the one that was waited for
+      next = latest;
+      present = true;
+      continue;
+    }
+    const std::int64_t now = rt::monotonic_now_ns();
+    if (present && first_image_ns == 0) first_image_ns = now;
+    const std::int64_t deadline = present ? first_image_ns + timeout : silence_at;
+    if (!(present && delivered >= running) && now < deadline) {
+      if (all_drained && !present) return;
+      monitor_.beat(now);
+      pipeline_.markers_arrived.wait(seen, deadline);
+      continue;
+    }
+
+    Trigger trigger;
+    for (std::size_t c = 0; c < kCameras; ++c)
+      if (pipeline_.markers[c]->consumed() > 0 && pipeline_.markers[c]->front().markers.sequence == next)
+        trigger.add(c, pipeline_.markers[c]->front());
+    const std::int64_t mid = trigger.images > 0 ? trigger.mid_sum_ns / trigger.images : last_mid + period;
+    if (trigger.images == 0) trigger.record.captured_ns = trigger.record.detected_ns = now;
+    // Its budget runs from the last image, which is what the trigger waited for.
+    const std::int64_t due = trigger.images > 0 ? trigger.record.detected_ns : now;
+    if (!publish(trigger.sets, next, mid, due, trigger.record)) return;
+    last_mid = std::max(mid, last_mid + 1);
+    ++next;
+    first_image_ns = 0;
+    silence_at = now + period + (trigger.images > 0 ? timeout : 0);
+  }
+}
+
+void TrackingLoop::note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  const TrackStatus before = status_[k].load(std::memory_order_relaxed);
+  status_[k].store(status, std::memory_order_relaxed);
+  if (status == TrackStatus::lost && before != TrackStatus::lost)
+    pipeline_.tracking_events.push({Kind::instrument_lost, static_cast<std::uint8_t>(k), time_ns});
+  if (status == TrackStatus::tracked && before == TrackStatus::lost)
+    pipeline_.tracking_events.push({Kind::instrument_back, static_cast<std::uint8_t>(k), time_ns});
+}
+
+void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  if (image) {
+    if (missed_[c] >= kLostAfter) pipeline_.tracking_events.push({Kind::camera_back, static_cast<std::uint8_t>(c), time_ns});
+    missed_[c] = 0;
+  } else if (++missed_[c] == kLostAfter) {
+    pipeline_.tracking_events.push({Kind::camera_lost, static_cast<std::uint8_t>(c), time_ns});
+  }
+}
+
+bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,
+                           const watchdog::FrameRecord& record) noexcept {
+  monitor_.begin(due_ns, rt::monotonic_now_ns());
+  TrackedSample& out = pipeline_.samples.back();
+  out.sample = tracker_.track(sets, sequence, mid_exposure_ns);
+  out.sample.captured_ns = record.captured_ns;
+  out.record = record;
+  out.record.trigger = sequence;
+  out.record.mid_exposure_session_ns = mid_exposure_ns;
+  // In lockstep session time runs at its own speed: what is measured there is the way from the image handed over.
+  out.record.mid_exposure_ns = pipeline_.realtime() ? pipeline_.start_ns + mid_exposure_ns : record.captured_ns;
+  out.record.tracked_ns = rt::monotonic_now_ns();
+  monitor_.stage("fit", out.record.tracked_ns);
+  for (std::size_t k = 0; k < kInstruments; ++k) {
+    const TrackStatus status = out.sample.instruments[k].status;
+    counts_[static_cast<std::size_t>(status)].fetch_add(1, std::memory_order_relaxed);
+    if (status == TrackStatus::tracked) tracked_of_[k].fetch_add(1, std::memory_order_relaxed);
+    note_instrument(k, status, mid_exposure_ns);
+  }
+  for (std::size_t c = 0; c < kCameras; ++c) note_camera(c, (record.cameras_alive >> c & 1u) != 0, mid_exposure_ns);
+  monitor_.end(rt::monotonic_now_ns());
+  return pipeline_.samples.publish();
+}
+
+}  // namespace ligature::appliance

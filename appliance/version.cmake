@@ -1,0 +1,20 @@
+# Writes version_commit.hpp when the commit or the dirty state changed, at every build. Run with -P.
+execute_process(COMMAND git rev-parse --short=12 HEAD WORKING_DIRECTORY ${SOURCE_DIR} OUTPUT_VARIABLE commit
+                OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
+if(failed)
+  set(commit "unknown")
+else()
+  execute_process(COMMAND git status --porcelain --untracked-files=no WORKING_DIRECTORY ${SOURCE_DIR}
+                  OUTPUT_VARIABLE dirty ERROR_QUIET)
+  if(dirty)
+    string(APPEND commit "-modified")
+  endif()
+endif()
+set(text "#pragma once\n#define LIGATURE_COMMIT \"${commit}\"\n")
+set(old "")
+if(EXISTS ${OUTPUT})
+  file(READ ${OUTPUT} old)
+endif()
+if(NOT text STREQUAL old)
+  file(WRITE ${OUTPUT} "${text}")
+endif()

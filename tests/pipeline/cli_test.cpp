@@ -1,0 +1,141 @@
+/// The command as a user types it: exit codes, one line per error, one JSON object, nothing started on a mistake.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <sys/wait.h>
+
+namespace {
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+class Cli : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() / ("ligature_cli_" + std::to_string(getpid()));
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  Answer ligature(const std::string& arguments) {
+    const std::string err_file = directory_ / "stderr.txt";
+    Answer answer;
+    FILE* pipe = popen((std::string(LIGATURE_PROGRAM) + " " + arguments + " 2>" + err_file).c_str(), "r");
+    if (!pipe) return answer;
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) answer.out.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    std::ifstream err(err_file);
+    answer.err.assign(std::istreambuf_iterator<char>(err), {});
+    return answer;
+  }
+  std::string write(const std::string& name, const std::string& text) {
+    std::ofstream(directory_ / name) << text;
+    return directory_ / name;
+  }
+  std::filesystem::path directory_;
+};
+
+int lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+
+TEST_F(Cli, VersionNamesCommitCompilerAndLibraries) {
+  const Answer answer = ligature("--version");
+  EXPECT_EQ(answer.exit_code, 0);
+  for (const char* part : {"commit", "gcc", "Eigen", "OpenCV", "Vulkan"})
+    EXPECT_NE(answer.out.find(part), std::string::npos) << answer.out;
+  EXPECT_EQ(lines(answer.out), 1);
+}
+
+TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
+  for (const char* verb : {"run", "doctor", "replay"}) {
+    const Answer answer = ligature(std::string(verb) + " --help");
+    EXPECT_EQ(answer.exit_code, 0);
+    EXPECT_NE(answer.out.find("Example: ligature "), std::string::npos) << answer.out;
+  }
+}
+
+TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
+  for (const char* arguments : {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
+                                "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite",
+                                "replay /nonexistent", "run --pace sometimes"}) {
+    const Answer answer = ligature(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << arguments;
+    EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
+    EXPECT_TRUE(answer.out.empty()) << arguments;
+  }
+}
+
+TEST_F(Cli, BadProfileNamesFileLineKeyRangeAndRemedyAndStartsNothing) {
+  std::ifstream in(std::string(LIGATURE_SOURCE_DIR) + "/config/profiles/virtual.toml");
+  std::string text(std::istreambuf_iterator<char>(in), {});
+  const auto at = text.find("noise       = 0.02");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 18, "noise       = 7.00");
+  const std::string root = LIGATURE_SOURCE_DIR;
+  for (std::size_t p; (p = text.find("\"../")) != std::string::npos;) text.replace(p, 4, "\"" + root + "/config/");
+  for (std::size_t p; (p = text.find(root + "/config/../")) != std::string::npos;) text.replace(p, root.size() + 11, root + "/");
+  const std::string file = write("bad.toml", text);
+  const std::string out = directory_ / "out";
+  const Answer answer = ligature("run --profile " + file + " --out " + out);
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_EQ(lines(answer.err), 1) << answer.err;
+  const int line = 1 + lines(text.substr(0, at));
+  EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'noise' is 7"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find("must be"), std::string::npos) << answer.err;
+  EXPECT_FALSE(std::filesystem::exists(out));
+}
+
+TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
+  const std::string out = directory_ / "session";
+  const Answer answer = ligature("run --profile virtual --pace lockstep --duration 0.5 --json --out " + out);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const auto report = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_FALSE(report.is_discarded()) << answer.out;
+  for (const char* key : {"profile", "duration_s", "state_hash", "frames", "tracking", "latency_ms", "threads", "grasps",
+                          "outputs", "version"})
+    EXPECT_TRUE(report.contains(key)) << key;
+  for (const auto& file : report["outputs"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
+  EXPECT_EQ(ligature("replay " + out).exit_code, 0);
+
+  std::ifstream in(out + "/samples.csv");
+  std::string log(std::istreambuf_iterator<char>(in), {});
+  const auto digit = log.rfind(",0.");
+  ASSERT_NE(digit, std::string::npos);
+  std::ofstream(out + "/samples.csv") << log.insert(digit + 1, "1");
+  EXPECT_NE(ligature("replay " + out).exit_code, 0) << "a changed log must not pass as the same session";
+}
+
+TEST_F(Cli, InstrumentsNeverTrackedIsExitOne) {
+  const Answer answer = ligature(
+      "run --profile virtual --pace lockstep --duration 0.3 --fault camera_dead:0:0 --fault camera_dead:1:0 "
+      "--fault camera_dead:2:0 --fault camera_dead:3:0");
+  EXPECT_EQ(answer.exit_code, 1) << answer.err;
+  EXPECT_NE(answer.err.find("never tracked"), std::string::npos) << answer.err;
+}
+
+TEST_F(Cli, TestPictureIsWrittenWithTheVersionInside) {
+  const Answer answer = ligature("run --test-picture --profile virtual --out " + directory_.string());
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  std::ifstream in(directory_ / "test_picture.png", std::ios::binary);
+  const std::string png(std::istreambuf_iterator<char>(in), {});
+  EXPECT_EQ(png.substr(1, 3), "PNG");
+  EXPECT_NE(png.find("commit"), std::string::npos);
+}
+
+TEST_F(Cli, DoctorJsonIsOneObject) {
+  const Answer answer = ligature("doctor --json");
+  EXPECT_TRUE(nlohmann::json::accept(answer.out)) << answer.out;
+  EXPECT_TRUE(answer.exit_code == 0 || answer.exit_code == 1);
+}
+
+}  // namespace

@@ -1,0 +1,276 @@
+/// The whole appliance: camera images of the virtual rig in, pictures out, on its real threads. Small pictures, short
+/// runs; nothing here depends on how fast the machine is.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <unistd.h>
+
+#include "appliance/doctor/instance_lock.hpp"
+#include "appliance/run/replay.hpp"
+#include "appliance/run/sample_log.hpp"
+#include "appliance/run/session.hpp"
+#include "config/profile_file.hpp"
+#include "sim/base/random.hpp"
+#include "tests/support/rt_guard.hpp"
+
+namespace ligature::appliance {
+namespace {
+
+using config::FaultSettings;
+using nlohmann::json;
+
+class Pipeline : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = std::filesystem::temp_directory_path() /
+                 fmt::format("ligature_pipeline_{}_{}", getpid(),
+                             ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    std::filesystem::remove_all(directory_);
+    std::filesystem::create_directories(directory_);
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  /// The shipped virtual profile, small and short.
+  RunOptions options(config::Pace pace, double duration_s) {
+    auto profile = config::load_profile(std::filesystem::path(LIGATURE_SOURCE_DIR) / "config/profiles/virtual.toml");
+    EXPECT_TRUE(profile) << profile.error().message;
+    profile->pace = pace;
+    profile->cameras.rate_hz = 60;
+    profile->render.params.eye_width_px = 96;
+    profile->render.params.eye_height_px = 72;
+    profile->render.params.samples = 1;
+    profile->render.params.device = "cpu";
+    profile->render.rate_hz = 20;
+    profile->output.picture_times_s = {};
+    profile->output.video = false;
+    profile->memory.lock = false;  // a sanitizer's shadow memory cannot be locked
+    RunOptions o;
+    o.profile = *profile;
+    o.duration_s = duration_s;
+    o.instance_lock = directory_ / "instance.lock";
+    return o;
+  }
+  static json run(const RunOptions& o) {
+    const auto outcome = run_session(o);
+    EXPECT_TRUE(outcome) << outcome.error().message;
+    if (!outcome) return {};
+    return json::parse(outcome->report);
+  }
+  static bool has_event(const json& report, const std::string& words) { return event_time(report, words) >= 0; }
+  /// Session time of the first event after `from_s` with these words; -1 = none.
+  static double event_time(const json& report, const std::string& words, double from_s = 0) {
+    for (const json& event : report["events"])
+      if (event["time_s"].get<double>() >= from_s && event["what"].get<std::string>().find(words) != std::string::npos)
+        return event["time_s"].get<double>();
+    return -1;
+  }
+  static FaultSettings fault(FaultSettings::Kind kind, int camera, double from_s, double until_s, double delay_ms = 0) {
+    FaultSettings f;
+    f.kind = kind;
+    f.camera = camera;
+    f.from_s = from_s;
+    f.until_s = until_s;
+    f.delay_ms = delay_ms;
+    return f;
+  }
+
+  std::filesystem::path directory_;
+};
+
+TEST_F(Pipeline, LockstepGivesTheSameStateEveryTimeOnEitherCore) {
+  std::string first;
+  for (const int core : {1, 0, -1}) {
+    RunOptions o = options(config::Pace::lockstep, 2.5);
+    o.profile.physics_thread.core = core;
+    const json report = run(o);
+    EXPECT_EQ(report["steps"], 500);
+    EXPECT_GT(report["tracking"]["tracked"].get<int>(), 250);
+    if (first.empty()) first = report["state_hash"];
+    EXPECT_EQ(report["state_hash"], first) << "physics on core " << core;
+  }
+}
+
+TEST_F(Pipeline, LockstepStateDependsOnTheInput) {
+  RunOptions o = options(config::Pace::lockstep, 1.0);
+  const json one = run(o);
+  o.profile.virtual_rig.seed = 2;
+  EXPECT_NE(run(o)["state_hash"], one["state_hash"]);
+}
+
+TEST_F(Pipeline, EveryThreadOfARealtimeRunMakesProgressAndNamesItsMisses) {
+  const json report = run(options(config::Pace::realtime, 1.5));
+  ASSERT_EQ(report["threads"].size(), 7u);
+  for (const json& thread : report["threads"]) {
+    EXPECT_GT(thread["execution_us"]["max"].get<double>(), 0) << thread["name"];
+    std::uint64_t named = 0;
+    for (const auto& [cause, count] : thread["causes"].items()) named += count.get<std::uint64_t>();
+    EXPECT_EQ(named, thread["deadline_misses"].get<std::uint64_t>()) << thread["name"];
+  }
+  for (const json& camera : report["frames"]["captured"]) EXPECT_GT(camera.get<int>(), 0);
+  EXPECT_GT(report["frames"]["presented"].get<int>(), 0);
+  EXPECT_GT(report["latency_ms"]["p50"].get<double>(), 0);
+  EXPECT_EQ(report["steps"], 300);
+}
+
+TEST_F(Pipeline, RealtimeSessionReplaysBitForBit) {
+  RunOptions o = options(config::Pace::realtime, 2.0);
+  o.out = directory_ / "session";
+  o.profile.faults = {fault(FaultSettings::Kind::non_finite, -1, 1.0, 2.0)};
+  const json report = run(o);
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->steps, report["steps"]);
+  EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+  EXPECT_EQ(report["non_finite_resets"], 1);
+}
+
+TEST_F(Pipeline, NoAllocationAndNoLockInRealtimeCode) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the guard cannot see aligned allocations under ThreadSanitizer";
+#endif
+  ASSERT_TRUE(guard::active());
+  RunOptions o = options(config::Pace::realtime, 2.0);
+  o.out = directory_ / "session";
+  o.profile.output.picture_times_s = {0.5, 1.0};
+  guard::reset();
+  run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  EXPECT_FALSE(guard::exempted().empty());
+  RecordProperty("exemptions", guard::report());
+}
+
+TEST_F(Pipeline, TwoDeadCamerasLeaveTrackingOn) {
+  RunOptions o = options(config::Pace::lockstep, 2.0);
+  o.profile.faults = {fault(FaultSettings::Kind::camera_dead, 0, 0.5, 1.5),
+                      fault(FaultSettings::Kind::camera_dead, 1, 0.5, 1.5)};
+  const json report = run(o);
+  EXPECT_TRUE(has_event(report, "camera C0 lost"));
+  EXPECT_TRUE(has_event(report, "camera C1 lost"));
+  EXPECT_GT(event_time(report, "camera C0 is back"), 1.4);
+  EXPECT_EQ(event_time(report, "forceps lost", 0.1), -1) << report["events"].dump(1);
+  EXPECT_GT(report["frames"]["dropped"][0].get<int>(), 50);
+}
+
+TEST_F(Pipeline, AllCamerasDeadLoseTheInstrumentsAndFindThemAgain) {
+  for (const auto pace : {config::Pace::lockstep, config::Pace::realtime}) {
+    RunOptions o = options(pace, 2.5);
+    for (int camera = 0; camera < 4; ++camera)
+      o.profile.faults.push_back(fault(FaultSettings::Kind::camera_dead, camera, 0.6, 1.4));
+    const json report = run(o);
+    for (const char* instrument : {"left", "right"}) {
+      const double lost = event_time(report, fmt::format("{} forceps lost", instrument), 0.5);
+      EXPECT_GT(lost, 0.6);
+      EXPECT_LT(lost, 1.4);
+      EXPECT_GT(event_time(report, fmt::format("{} forceps tracked", instrument), lost), 1.35) << report["events"].dump(1);
+    }
+  }
+}
+
+TEST_F(Pipeline, InjectedOverrunIsCountedWithItsCause) {
+  RunOptions o = options(config::Pace::realtime, 1.0);
+  o.profile.faults = {fault(FaultSettings::Kind::physics_overrun, -1, 0.5, 0.6, 9.0)};
+  const json report = run(o);
+  for (const json& thread : report["threads"])
+    if (thread["name"] == "physics") {
+      EXPECT_GE(thread["causes"].value("injected overrun", 0), 5);
+    }
+  EXPECT_EQ(report["steps"], 200) << "an overrun loses no step";
+}
+
+TEST_F(Pipeline, LostPresenterIsMadeAgainWhilePhysicsGoesOn) {
+  for (const auto pace : {config::Pace::lockstep, config::Pace::realtime}) {
+    RunOptions o = options(pace, 2.0);
+    o.profile.faults = {fault(FaultSettings::Kind::presenter_lost, -1, 0.5, 0.6)};
+    const json report = run(o);
+    EXPECT_EQ(report["picture"]["lost"], 1);
+    EXPECT_EQ(report["picture"]["made"], 2);
+    EXPECT_EQ(report["steps"], 400);
+    EXPECT_TRUE(has_event(report, "picture lost"));
+  }
+}
+
+TEST_F(Pipeline, LostPresenterDoesNotChangeThePhysics) {
+  RunOptions o = options(config::Pace::lockstep, 1.5);
+  const json whole = run(o);
+  o.profile.faults = {fault(FaultSettings::Kind::presenter_lost, -1, 0.5, 0.6)};
+  EXPECT_EQ(run(o)["state_hash"], whole["state_hash"]);
+}
+
+TEST_F(Pipeline, SecondInstanceRefusesToStart) {
+  RunOptions o = options(config::Pace::realtime, 1.0);
+  const auto holder = doctor::InstanceLock::acquire(o.instance_lock);
+  ASSERT_TRUE(holder);
+  const auto outcome = run_session(o);
+  ASSERT_FALSE(outcome);
+  EXPECT_EQ(outcome.error().kind, Error::Kind::usage);
+  EXPECT_NE(outcome.error().message.find(std::to_string(getpid())), std::string::npos) << outcome.error().message;
+}
+
+TEST_F(Pipeline, StopRequestEndsCleanlyWithCompleteFiles) {
+  std::atomic<bool> stop{true};
+  RunOptions o = options(config::Pace::realtime, 60.0);
+  o.out = directory_ / "session";
+  o.stop_request = &stop;
+  run(o);
+  EXPECT_TRUE(replay_session(o.out));
+  EXPECT_TRUE(json::accept(std::ifstream(o.out / "report.json")));
+}
+
+TEST_F(Pipeline, WhatTheCamerasSawPlaysBackThroughTheSamePipeline) {
+  RunOptions o = options(config::Pace::lockstep, 1.0);
+  o.record = directory_ / "recording";
+  const json seen = run(o);
+  RunOptions again = options(config::Pace::lockstep, 1.0);
+  again.profile.cameras.source = config::CameraSettings::Source::recorded;
+  again.profile.cameras.directory = o.record;
+  const json played = run(again);
+  EXPECT_EQ(played["frames"]["captured"], seen["frames"]["captured"]);
+  EXPECT_GT(played["tracking"]["tracked"].get<int>(), seen["tracking"]["tracked"].get<int>() * 9 / 10);
+}
+
+TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
+  const std::string file = std::filesystem::temp_directory_path() / fmt::format("ligature_log_{}.csv", getpid());
+  Random random(7);
+  std::vector<SampleRecord> written;
+  {
+    SampleLogWriter log;
+    ASSERT_TRUE(log.open(file));
+    for (std::uint64_t step = 1; step < 200; ++step) {
+      SampleRecord r;
+      r.step = step;
+      r.inject_non_finite = step % 50 == 0;
+      r.sample.sequence = random.next();
+      r.sample.mid_exposure_ns = static_cast<std::int64_t>(random.next() >> 1);
+      for (auto& i : r.sample.instruments) {
+        i.status = static_cast<TrackStatus>(random.next() % 3);
+        i.X_RT = {normalized({random.normal(), random.normal(), random.normal(), random.normal()}),
+                  {random.normal() * 1e-9, random.normal() * 1e9, -0.0}};
+        i.opening_rad = random.normal();
+      }
+      ASSERT_TRUE(log.write(r));
+      written.push_back(r);
+    }
+  }
+  const auto read = read_sample_log(file);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->size(), written.size());
+  for (std::size_t k = 0; k < written.size(); ++k) {
+    EXPECT_EQ((*read)[k].inject_non_finite, written[k].inject_non_finite);
+    if (written[k].inject_non_finite) continue;
+    const InstrumentPose &a = (*read)[k].sample.instruments[1], &b = written[k].sample.instruments[1];
+    EXPECT_TRUE(a.X_RT.q == b.X_RT.q && a.X_RT.p == b.X_RT.p && std::signbit(a.X_RT.p.z));
+    EXPECT_EQ(a.opening_rad, b.opening_rad);
+  }
+  // A power cut in mid line loses that line only.
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 20);
+  const auto cut = read_sample_log(file);
+  ASSERT_TRUE(cut) << cut.error().message;
+  EXPECT_EQ(cut->size(), written.size() - 1);
+  std::filesystem::remove(file);
+}
+
+}  // namespace
+}  // namespace ligature::appliance
