@@ -458,4 +458,13 @@ nlohmann::json report(const std::vector<Finding>& findings) {
   return {{"fit", fit(findings)}, {"counts", std::move(counts)}, {"findings", std::move(list)}};
 }
 
+long long ThrottleWatch::look() {
+  const Machine machine(root_);
+  long long total = 0;
+  for (const std::string& core : machine.cores())
+    total += machine.number(kCpu + core + "/thermal_throttle/core_throttle_count").value_or(0);
+  const long long before = std::exchange(seen_, total);
+  return before < 0 || total < before ? 0 : total - before;
+}
+
 }  // namespace ligature::doctor

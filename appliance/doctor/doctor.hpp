@@ -2,6 +2,7 @@
 /// What keeps this machine from real-time work, and the line that mends each: `ligature doctor`.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace ligature::doctor {
@@ -40,5 +41,18 @@ std::string table(const std::vector<Finding>& findings);
 
 /// {"fit": bool, "counts": {"ok": n, ...}, "findings": [{"name", "status", "found", "why", "remedy"}]}
 nlohmann::json report(const std::vector<Finding>& findings);
+
+/// Notices in mid session that the processor was slowed down for heat. For the service thread, every few seconds.
+class ThrottleWatch {
+ public:
+  /// @param root in front of /sys
+  explicit ThrottleWatch(std::string root = "") : root_(std::move(root)) {}
+  /// How many times since the look before, over all cores; 0 at the first look and where nothing is visible.
+  long long look();
+
+ private:
+  std::string root_;
+  long long seen_ = -1;
+};
 
 }  // namespace ligature::doctor

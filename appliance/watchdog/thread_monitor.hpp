@@ -60,8 +60,11 @@ class ThreadMonitor {
   void begin(std::int64_t due_ns, std::int64_t now_ns) noexcept;
   /// What ran since begin() or the last stage() or waited() was this stage.
   void stage(const char* name, std::int64_t now_ns) noexcept;
-  /// The same for a span that was measured elsewhere and lies in the part running now.
+  /// A stage whose duration was measured elsewhere, such as inside a library that has no clock of its own. Call mark()
+  /// after the last of them, or the span that held them counts again as one part.
   void stage_of(const char* name, std::int64_t duration_ns) noexcept;
+  /// What ran since begin() or the last part has been told through stage_of().
+  void mark(std::int64_t now_ns) noexcept { mark_ns_ = now_ns; }
   /// What passed since begin() or the last stage() or waited() was a wait for this neighbour.
   void waited(const char* whom, std::int64_t now_ns) noexcept;
   /// What the pass had to do, for the log of a miss.

@@ -203,6 +203,16 @@ TEST_F(Doctor, ThisMachineCanBeExamined) {
   for (const Finding& one : here) EXPECT_TRUE(one.status != Status::fail || !one.remedy.empty()) << one.name;
 }
 
+TEST_F(Doctor, ThrottlingInMidSessionIsNoticedOnce) {
+  put_good_machine();
+  ThrottleWatch watch(root_.string());
+  EXPECT_EQ(watch.look(), 0);
+  put("/sys/devices/system/cpu/cpu3/thermal_throttle/core_throttle_count", "4");
+  EXPECT_EQ(watch.look(), 4);
+  EXPECT_EQ(watch.look(), 0);
+  EXPECT_EQ(ThrottleWatch(root_.string() + "/nowhere").look(), 0);
+}
+
 TEST_F(Doctor, FolderOnAFullOrMissingPathIsJudgedByItsParent) {
   const std::vector<Finding> deep = examine({.root = root_.string(), .out_dir = root_.string() + "/not/yet/there"});
   for (const Finding& one : deep) {

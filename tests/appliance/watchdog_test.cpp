@@ -130,6 +130,21 @@ TEST(ThreadMonitor, LargestPartIsTheCause) {
   }
 }
 
+TEST(ThreadMonitor, StagesMeasuredElsewhereCountOnce) {
+  ThreadMonitor monitor(physics_settings());
+  monitor.begin(0, 0);
+  monitor.stage_of("detect", 2 * kMs);
+  monitor.stage_of("solve", 3 * kMs);
+  monitor.mark(5 * kMs);
+  monitor.stage("snapshot", 6 * kMs);
+  monitor.end(6 * kMs);
+  EXPECT_EQ(only_cause(monitor), "stage solve");
+  ASSERT_EQ(monitor.stage_count(), 3u);
+  EXPECT_STREQ(monitor.stage_name(1), "solve");
+  EXPECT_EQ(monitor.stage_histogram(1).max_ns(), 3 * kMs);
+  EXPECT_EQ(monitor.stage_histogram(2).max_ns(), kMs);
+}
+
 TEST(ThreadMonitor, MissRecordSaysWhatThePassHadToDo) {
   ThreadMonitor monitor(physics_settings());
   monitor.begin(kMs, 2 * kMs);
