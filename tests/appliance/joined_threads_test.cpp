@@ -32,9 +32,9 @@ struct Outcome {
 };
 
 /// source -> worker -> sink over `count` samples; the sink hashes what it sees and may be slow.
-class Pipeline {
+class Chain {
  public:
-  Pipeline(LinkMode mode, std::uint64_t count, std::int64_t source_period_ns, std::int64_t sink_ns)
+  Chain(LinkMode mode, std::uint64_t count, std::int64_t source_period_ns, std::int64_t sink_ns)
       : samples_(mode), results_(mode), count_(count), source_period_ns_(source_period_ns), sink_ns_(sink_ns) {
     for (watchdog::ThreadMonitor* monitor : {&source_monitor_, &worker_monitor_, &sink_monitor_}) dog_.add(*monitor);
   }
@@ -130,13 +130,13 @@ class Pipeline {
   rt::RtThread source_, worker_, sink_;
 };
 
-TEST(Pipeline, LockstepGivesTheSameHashHoweverSlowTheReaderIs) {
+TEST(JoinedThreads, LockstepGivesTheSameHashHoweverSlowTheReaderIs) {
   ASSERT_TRUE(guard::active());
   guard::reset();
   std::uint64_t expected = 0;
   for (std::uint64_t i = 1; i <= 300; ++i) expected = expected * 0x100000001B3ull + i;
   for (const std::int64_t sink_ns : {std::int64_t{0}, std::int64_t{100'000}}) {
-    Pipeline pipeline(LinkMode::lossless, 300, 0, sink_ns);
+    Chain pipeline(LinkMode::lossless, 300, 0, sink_ns);
     pipeline.start();
     const Outcome outcome = pipeline.join();
     EXPECT_EQ(outcome.taken, 300u);
@@ -147,10 +147,10 @@ TEST(Pipeline, LockstepGivesTheSameHashHoweverSlowTheReaderIs) {
   EXPECT_EQ(guard::violations(), 0u) << guard::report();
 }
 
-TEST(Pipeline, RealtimeWriterIsNotHeldUpByASlowReader) {
+TEST(JoinedThreads, RealtimeWriterIsNotHeldUpByASlowReader) {
   ASSERT_TRUE(guard::active());
   guard::reset();
-  Pipeline pipeline(LinkMode::newest, 300, 500'000, 20 * kNsPerMs);
+  Chain pipeline(LinkMode::newest, 300, 500'000, 20 * kNsPerMs);
   pipeline.start();
   const Outcome outcome = pipeline.join();
   EXPECT_EQ(pipeline.published(), 300u) << "the writer published all, whatever became of them";
@@ -160,9 +160,9 @@ TEST(Pipeline, RealtimeWriterIsNotHeldUpByASlowReader) {
   EXPECT_EQ(guard::violations(), 0u) << guard::report();
 }
 
-TEST(Pipeline, StopInMidRunEndsEveryThread) {
+TEST(JoinedThreads, StopInMidRunEndsEveryThread) {
   for (const LinkMode mode : {LinkMode::newest, LinkMode::lossless}) {
-    Pipeline pipeline(mode, UINT64_MAX, 200'000, 0);
+    Chain pipeline(mode, UINT64_MAX, 200'000, 0);
     pipeline.start();
     watchdog::Watchdog::Verdict verdict;
     while (!verdict.started) {
