@@ -30,10 +30,11 @@ CameraSettings read_cameras(Table t) {
   return c;
 }
 
-VirtualSettings read_virtual(Table t, double rate_hz) {
+VirtualSettings read_virtual(Table t, const CameraSettings& cameras) {
+  const bool used = cameras.source == CameraSettings::Source::virtual_rig;
   VirtualSettings v;
   const auto path = [&](std::string_view key) {
-    const fs::path file = t.get_path(key, Table::PathKind::file);
+    const fs::path file = used ? t.need_path(key, Table::PathKind::file) : t.get_path(key, Table::PathKind::file);
     if (!file.empty())
       if (const auto rows = drivers::load_path(file.string()); !rows)
         t.reject_as(key, "not a path", "rows of time, position, quaternion, opening", rows.error().message);
@@ -41,14 +42,11 @@ VirtualSettings read_virtual(Table t, double rate_hz) {
   };
   v.path_left = path("path_left");
   v.path_right = path("path_right");
-  if (v.path_left.empty() != v.path_right.empty() && t.clean())
-    t.reject_as(v.path_left.empty() ? "path_left" : "path_right", "missing", "given beside the other hand's path",
-                "give both, or leave both out for the built-in hand");
   v.seed = static_cast<std::uint64_t>(t.get_integer("seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
   v.noise = t.get_number("noise", v.noise, between(0, 0.5));
   v.exposure_ms = t.get_number("exposure_ms", v.exposure_ms, between(0.01, 1000));
-  if (v.exposure_ms > 1e3 / rate_hz)
-    t.reject("exposure_ms", "at most the frame period of " + std::to_string(1e3 / rate_hz) + " ms",
+  if (v.exposure_ms > 1e3 / cameras.rate_hz)
+    t.reject("exposure_ms", "at most the frame period of " + std::to_string(1e3 / cameras.rate_hz) + " ms",
              "shorten it or lower cameras.rate_hz");
   v.brightness = t.get_number("brightness", v.brightness, between(0.01, 1));
   v.tremor_um = t.get_number("tremor_um", v.tremor_um, between(0, 5000));
@@ -171,7 +169,10 @@ Result<Profile> read(Document document, const fs::path& file) {
   p.rig = root.need_path("rig", Table::PathKind::file);
   p.scenario = root.need_path("scenario", Table::PathKind::file);
   p.cameras = read_cameras(root.need_table("cameras", "say where the images come from"));
-  p.virtual_rig = read_virtual(root.get_table("virtual"), p.cameras.rate_hz);
+  Table virtual_rig = p.cameras.source == CameraSettings::Source::virtual_rig
+                          ? root.need_table("virtual", "say where the hands go")
+                          : root.get_table("virtual");
+  p.virtual_rig = read_virtual(virtual_rig, p.cameras);
 
   Table tracking = root.get_table("tracking");
   p.tracking.timeout_ms = tracking.get_number("timeout_ms", p.tracking.timeout_ms, between(1, 1000));

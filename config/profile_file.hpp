@@ -30,7 +30,7 @@ struct CameraSettings {
 
 /// The virtual rig: what the cameras would see of two forceps on these paths.
 struct VirtualSettings {
-  std::filesystem::path path_left, path_right;  ///< CSV of key frames, pose of T in W; empty: the built-in hand
+  std::filesystem::path path_left, path_right;  ///< CSV of key frames, pose of T in W; given when used
   std::uint64_t seed = 1;
   double noise = 0.02;  ///< standard deviation of a pixel, of full scale
   double exposure_ms = 4;

@@ -25,6 +25,8 @@ struct Shipped {
     for (const char* folder : {"profiles", "rigs", "scenarios"})
       fs::copy(kSourceDir / "config" / folder, dir / "config" / folder);
     fs::create_directories(dir / "deploy/demo");
+    for (const char* hand : {"left.csv", "right.csv"})
+      fs::copy(kSourceDir / "deploy/demo" / hand, dir / "deploy/demo" / hand);
   }
 };
 
@@ -121,8 +123,11 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
       {"noise       = 0.02", "noise = 2", "key 'virtual.noise' is 2, must be 0..0.5"},
       {"exposure_ms = 4.0", "exposure_ms = 50.0", "key 'virtual.exposure_ms' is 50, must be at most the frame period"},
       {"seed        = 1", "seed = -1", "key 'virtual.seed' is -1"},
-      {"seed        = 1", "path_left = \"l.csv\"", "key 'virtual.path_left' is 'l.csv', must be an existing file"},
+      {"seed        = 1", "path_lef = \"l.csv\"", "key 'virtual.path_lef' is unknown"},
       {"prediction_ms = 150.0", "prediction_ms = -1", "key 'tracking.prediction_ms' is -1"},
+      {"../../deploy/demo/left.csv", "l.csv", "key 'virtual.path_left' is 'l.csv', must be an existing file"},
+      {"../../deploy/demo/left.csv", "virtual.toml", "key 'virtual.path_left' is not a path"},
+      {"path_right  = \"../../deploy/demo/right.csv\"\n", "", "key 'virtual.path_right' is missing"},
       {"step_ms = 5.0", "step_ms = 0", "key 'physics.step_ms' is 0, must be 0.01..100"},
       {"presenter     = \"offscreen\"", "presenter = \"screen\"", "key 'render.presenter' is 'screen'"},
       {"samples       = 4", "samples = 3", "key 'render.samples' is 3, must be 1 | 2 | 4 | 8 | 16"},
@@ -132,9 +137,9 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
       {"device        = \"auto\"", "device = \"cuda\"", "key 'render.device' is 'cuda', must be auto | cpu | gpu"},
       {"elevation_deg     = 50.0", "elevation_deg = 0", "key 'microscope.elevation_deg' is 0, must be 1..90"},
       {"lock = true", "lock = \"yes\"", "key 'memory.lock' is 'yes', must be true or false"},
-      {"[2.0, 6.0, 10.0, 14.0, 18.0]", "[2.0, 1.0]",
+      {"[2.0, 4.2, 5.8, 7.2, 11.5]", "[2.0, 1.0]",
        "key 'output.picture_times_s' is an array of 2, must be in growing"},
-      {"[2.0, 6.0, 10.0, 14.0, 18.0]", "[-2.0]", "key 'output.picture_times_s[0]' is -2, must be 0..1e+06"},
+      {"[2.0, 4.2, 5.8, 7.2, 11.5]", "[-2.0]", "key 'output.picture_times_s[0]' is -2, must be 0..1e+06"},
       {"name     = \"tracking\"", "name = \"physics\"", "key 'thread.name' is 'physics', must be another thread"},
       {"name     = \"tracking\"", "name = \"trackign\"", "did you mean 'tracking'?"},
       {"policy   = \"fifo\"", "policy = \"rr\"", "key 'thread.policy' is 'rr', must be other | fifo"},
