@@ -1,8 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <thread>
-#include <vector>
+#include <utility>
 
 #include "appliance/rt/signal.hpp"
 
@@ -128,6 +129,34 @@ TEST(Link, CloseComesAfterTheLastValue) {
     EXPECT_TRUE(link.drained());
     EXPECT_EQ(link.take(), Take::closed);
   }
+}
+
+/// A byte that lets the writer in right after the reader has seen nothing new.
+class InterruptedByte {
+ public:
+  explicit InterruptedByte(std::uint8_t value) : byte_(value) {}
+  std::uint8_t exchange(std::uint8_t value) { return std::exchange(byte_, value); }
+  std::uint8_t peek() const {
+    const std::uint8_t seen = byte_;
+    if (interruption) std::exchange(interruption, nullptr)();
+    return seen;
+  }
+  static inline std::function<void()> interruption;
+
+ private:
+  std::uint8_t byte_;
+};
+
+TEST(Link, ValueAndCloseThatComeWhileTheReaderLooksAreBothSeen) {
+  Link<int, InterruptedByte> link(LinkMode::newest);
+  InterruptedByte::interruption = [&] {
+    link.back() = 7;
+    link.publish();
+    link.close();
+  };
+  EXPECT_EQ(link.take(0), Take::value) << "the last value must not be lost to the close behind it";
+  EXPECT_EQ(link.front(), 7);
+  EXPECT_EQ(link.take(0), Take::closed);
 }
 
 TEST(Link, OneSignalServesSeveralLinks) {
