@@ -1,6 +1,7 @@
 #include "sim/contact/constraint.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace ligature::contact {
@@ -45,9 +46,9 @@ double potential(const Constraint& constraint, const Vector3d& c, double bound) 
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   if (constraint.kind == Constraint::Kind::grip) return huber(trial.norm(), bound, constraint.k);
   const Vector3d& n = constraint.normal;
-  const double normal_force =
-      std::max(0.0, n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack));
-  return 0.5 * normal_force * normal_force / constraint.k +
+  const double trial_normal = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
+  const double normal_force = constraint.engaged ? std::abs(trial_normal) : std::max(0.0, trial_normal);
+  return huber(normal_force, constraint.most, constraint.k) +
          huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
 }
 
@@ -63,17 +64,20 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
     return out;
   }
   const Vector3d& n = constraint.normal;
-  const double normal_force = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
-  if (normal_force <= 0) {
+  if (!constraint.engaged) {
     constraint.direction.setZero();
     constraint.sliding = false;
     return out;
   }
+  const double normal_force = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
   out.active = true;
   const Matrix3d nn = n * n.transpose();
-  out.force = normal_force * n;
-  out.stiffness = constraint.k * nn;
-  project(constraint, trial - n.dot(trial) * n, constraint.friction * normal_force, Matrix3d::Identity() - nn, out);
+  out.force = std::min(normal_force, constraint.most) * n;
+  // Where the body gives way, the secant: a tangent of zero would send the thread to the moon.
+  out.stiffness = constraint.k * std::min(1.0, constraint.most / std::max(normal_force, 1e-300)) * nn;
+  if (normal_force <= 0) out.stiffness = constraint.k * nn;
+  const double bound = constraint.friction * n.dot(constraint.force);
+  project(constraint, trial - n.dot(trial) * n, bound, Matrix3d::Identity() - nn, out);
   return out;
 }
 

@@ -33,12 +33,14 @@ struct Constraint {
   double slack = 0;             ///< penetration that may stay in this step: g >= -slack  [mm]
   Vector3d anchor{0, 0, 0};     ///< where the point would be at the end if it stuck      W [mm]
   double friction = 0;          ///< mu
+  double most = 1e6;            ///< normal force at which a contact gives way [uN]
   double bound = 0;             ///< of a grip [uN]
-  double k = 1;                 ///< augmentation [uN/mm]
-  Vector3d force{0, 0, 0};      ///< multiplier: force on the thread                      W [uN]
+  double k = 1;                 ///< augmentation; of a grip the stiffness of the pads [uN/mm]
+  Vector3d force{0, 0, 0};      ///< multiplier: force on the thread, of a grip zero      W [uN]
   Vector3d direction{0, 0, 0};  ///< of the last slip; zero when it stuck
   bool flipped = false;         ///< slip reversed during this step: the secant is used instead of the tangent
   bool sliding = false;
+  bool engaged = false;  ///< a contact in the active set
   bool settled = false;  ///< a grip holds unconditionally until the first solve has moved it with its body
   std::size_t slot = 0;  ///< where the caller keeps its force from step to step
 };
@@ -51,7 +53,8 @@ struct Response {
   bool active = false;  ///< touches (contact) or holds (grip)
   bool sliding = false;
 };
-/// Remembers in `constraint` the direction of slip. @rt constant time
+/// @pre `engaged` says whether a contact is in the active set. Remembers in `constraint` the direction of slip. @rt
+/// constant time
 Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 
 /// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].

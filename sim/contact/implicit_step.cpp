@@ -24,31 +24,35 @@ double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x
 
 // The multiplier becomes the force that the solve has just balanced, f - K dc: at a new active set that is the Newton
 // step of the multiplier. (Evaluating the law at the new point instead would add the error of a wrong active set.)
-void move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& direction) {
+// A shortened step moves it by the same fraction.
+void move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& gradient,
+                     const std::vector<Vector3d>& x) {
   c.settled = true;
-  if (!r.active) {
-    c.force.setZero();
+  if (c.kind == Constraint::Kind::grip) return;
+  if (!c.engaged) {
+    c.engaged = gap(c, point(x, c)) + c.slack < 0;
     return;
   }
-  Vector3d moved = c.w0 * direction[c.vertex];
-  if (c.w1 != 0) moved += c.w1 * direction[c.vertex + 1];
-  const Vector3d force = r.force - fraction * r.stiffness * moved;
-  if (c.kind == Constraint::Kind::grip) {
-    const double size = force.norm();
-    c.force = size > c.bound ? Vector3d(c.bound / size * force) : force;
-    return;
-  }
-  const double normal = std::clamp(c.normal.dot(force), 0.0, kMostContactForce);
+  Vector3d moved = -c.w0 * gradient[c.vertex];
+  if (c.w1 != 0) moved -= c.w1 * gradient[c.vertex + 1];
+  const Vector3d balanced = r.force - r.stiffness * moved;
+  const Vector3d force = c.force + fraction * (balanced - c.force);
+  const double normal = std::clamp(c.normal.dot(force), 0.0, c.most);
+  c.engaged = normal > 0;
   const Vector3d across = force - c.normal.dot(force) * c.normal;
   const double size = across.norm(), bound = c.friction * normal;
   c.force = normal * c.normal + (size > bound ? bound / size : 1.0) * across;
-  c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, kMostStiffness);
+  c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, std::min(100 * c.k, kMostStiffness));
 }
 
 }  // namespace
 
 ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints)
-    : trial_(most_vertices), gradient_(most_vertices), responses_(most_constraints), band_(most_vertices) {}
+    : trial_(most_vertices),
+      twist_(most_vertices),
+      gradient_(most_vertices),
+      responses_(most_constraints),
+      band_(most_vertices) {}
 
 ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const std::vector<Vector3d>& x0,
                                                const rod::RodState& state, Constraint* constraints, std::size_t count,
@@ -63,12 +67,18 @@ ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const
         inertia * (moved - settings.dt * state.v[i]) + drag * moved - model.weight_mass[i] * settings.gravity;
     band_.add(i, i, (inertia + drag) * Matrix3d::Identity());
   }
-  rod::add_elastic(model, state.x, state.twist, gradient_, &band_);
+  rod::add_elastic(model, state.x, state.twist, gradient_, band_);
+  if (state.twist.active()) {
+    std::fill_n(twist_.begin(), n, Vector3d::Zero());
+    rod::add_twist(state.x, state.twist, twist_);
+    for (std::size_t i = 0; i < n; ++i) gradient_[i] += twist_[i];
+  }
   Imbalance out;
   for (std::size_t j = 0; j < count; ++j) {
     Constraint& c = constraints[j];
     const Response& r = responses_[j] = respond(c, point(state.x, c));
-    out.multiplier = std::max(out.multiplier, (r.force - c.force).cwiseAbs().maxCoeff());
+    if (c.kind == Constraint::Kind::contact)
+      out.multiplier = std::max(out.multiplier, (r.force - c.force).cwiseAbs().maxCoeff());
     if (!r.active) continue;
     gradient_[c.vertex] -= c.w0 * r.force;
     band_.add(c.vertex, c.vertex, c.w0 * c.w0 * r.stiffness);
@@ -98,6 +108,9 @@ double ImplicitStep::merit(const rod::RodModel& model, const std::vector<Vector3
            0.5 * (model.drag[i] + state.ease[i]) * per_dt * moved.squaredNorm() -
            model.weight_mass[i] * settings.gravity.dot(moved);
   }
+  // The moments stand still during an iteration, so the work of twist is linear.
+  if (state.twist.active())
+    for (std::size_t i = 0; i < model.vertices(); ++i) sum += twist_[i].dot(x[i] - state.x[i]);
   for (std::size_t j = 0; j < count; ++j)
     sum += potential(constraints[j], point(x, constraints[j]), responses_[j].bound);
   return sum;
@@ -111,25 +124,28 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
   for (std::size_t i = 0; i < n; ++i) weight = std::max(weight, model.weight_mass[i] * settings.gravity.norm());
   const double rounding = rounding_force(model, state.x);
 
+  bool still = false;  // the last solve moved nothing: what is left of the residual is force in stiff directions
   for (int iteration = 0;; ++iteration) {
     const Imbalance imbalance = assemble(model, x0, state, constraints, count, settings);
     out.load = weight;
-    for (std::size_t j = 0; j < count; ++j) out.load = std::max(out.load, constraints[j].force.norm());
+    for (std::size_t j = 0; j < count; ++j) out.load = std::max(out.load, responses_[j].force.norm());
     out.residual = std::max(imbalance.vertex, imbalance.multiplier) / out.load;
     out.finite = imbalance.finite;
     if (!out.finite) return out;
     const double allowed = settings.residual_target * out.load;
     out.converged = imbalance.vertex <= allowed + rounding && imbalance.multiplier <= allowed + rounding;
+    out.converged = out.converged || still;
     if (out.converged || iteration == settings.iterations) return out;
 
     band_.factor();
     band_.solve(gradient_[0].data());
     ++out.iterations;
-    double longest = 0;
+    double longest = 0, furthest = 0;
     for (std::size_t i = 0; i < n; ++i) {
       const double after = (state.x[i] - gradient_[i] - x0[i]).norm();
       if (!std::isfinite(after)) return out.finite = false, out;
       longest = std::max(longest, after);
+      furthest = std::max(furthest, gradient_[i].cwiseAbs().maxCoeff());
     }
     double fraction = 1.0;
     if (longest > settings.travel_limit) {
@@ -143,16 +159,20 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
       out.limited = true;
     }
     // Halve until the merit falls (or does not rise by more than rounding).
-    const double before = merit(model, x0, state, state.x, constraints, count, settings);
+    const bool careful = furthest > kSmallMove;
+    const double before = careful ? merit(model, x0, state, state.x, constraints, count, settings) : 0.0;
     for (int halving = 0;; ++halving) {
       for (std::size_t i = 0; i < n; ++i) trial_[i] = state.x[i] - fraction * gradient_[i];
+      if (!careful) break;
       const double after = merit(model, x0, state, trial_, constraints, count, settings);
       if (after <= before + kMeritNoise * (std::abs(before) + std::abs(after)) || halving == kMostHalvings) break;
       fraction *= 0.5;
     }
     std::copy_n(trial_.begin(), n, state.x.begin());
 
-    for (std::size_t j = 0; j < count; ++j) move_multiplier(constraints[j], responses_[j], -fraction, gradient_);
+    still = fraction * furthest < kStill;
+    for (std::size_t j = 0; j < count; ++j)
+      move_multiplier(constraints[j], responses_[j], fraction, gradient_, state.x);
   }
 }
 

@@ -60,6 +60,7 @@ class ImplicitStep {
                const StepSettings& settings) const noexcept;
 
   std::vector<Vector3d> trial_;      ///< x to be judged      (n)
+  std::vector<Vector3d> twist_;      ///< dE/dx of twist [uN]  (n)
   std::vector<Vector3d> gradient_;   ///< dPhi/dx [uN]       (n)
   std::vector<Response> responses_;  ///< of this iteration (count)
   rod::BlockBand band_;

@@ -4,9 +4,13 @@
 namespace ligature::contact {
 
 inline constexpr double kContactSoftness = 1e-5;  ///< first estimate of force / k: what one iteration may leave [mm]
-inline constexpr double kMostStiffness = 1e10;    ///< of an augmentation [uN/mm]
-inline constexpr double kMostContactForce = 1e6;  ///< kept from step to step; a pinched thread asks for more [uN]
+inline constexpr double kMostStiffness = 1e9;     ///< of an augmentation [uN/mm]
+inline constexpr double kMostBenchForce = 1e6;    ///< at which the bench gives way [uN]
+inline constexpr double kMostToolForce = 1e5;     ///< at which a jaw does: the hand is not infinitely strong [uN]
 inline constexpr double kRecoverySpeed = 20.0;    ///< at which a penetration found at the start is pushed out [mm/s]
+inline constexpr double kGripGive = 0.02;         ///< of the pads: force / k of a grip that begins to slide [mm]
+inline constexpr double kStill = 1e-7;            ///< a solve that moves no vertex further ends the step [mm]
+inline constexpr double kSmallMove = 1e-4;        ///< a Newton step up to here needs no line search [mm]
 inline constexpr double kMeritNoise = 1e-13;      ///< relative rounding of a sum of energies
 inline constexpr int kMostHalvings = 5;           ///< of a Newton step
 

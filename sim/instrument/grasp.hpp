@@ -2,8 +2,9 @@
 /// What one pair of forceps holds: vertices of threads, each anchored in T.
 ///
 /// Closing below grasp_opening takes what lies between the faces; opening above release_opening, or the loss of the
-/// instrument, lets go. A held vertex is a grip constraint (contact/constraint.hpp): it follows its anchor exactly
-/// until it is pulled harder than its share of grip_force, then it slides and takes its anchor along.
+/// instrument, lets go. A held vertex is a grip constraint (contact/constraint.hpp): it follows its anchor within
+/// the give of the pads (0.02 mm) until it is pulled harder than its share of grip_force, then it slides and takes its
+/// anchor along.
 /// Source: thesis 3.6.2 (which fixes the vertices, without slip).
 #include <Eigen/Core>
 #include <cstdint>
@@ -18,7 +19,7 @@ inline constexpr std::size_t kMostHeld = 128;  ///< vertices in one pair of forc
 struct Held {
   std::uint32_t thread = 0, vertex = 0;
   Vec3 anchor_T;                     ///< where it is held [mm]
-  Eigen::Vector3d force_W{0, 0, 0};  ///< on the thread, warm start [uN]
+  Eigen::Vector3d force_W{0, 0, 0};  ///< on the thread, of the last step [uN]
 };
 
 struct Grasp {

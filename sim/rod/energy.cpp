@@ -7,12 +7,6 @@
 namespace ligature::rod {
 namespace {
 
-Matrix3d skew(const Vector3d& v) {
-  Matrix3d m;
-  m << 0, -v.z(), v.y(), v.z(), 0, -v.x(), -v.y(), v.x(), 0;
-  return m;
-}
-
 // |e||f| + e.f vanishes when the rod folds back on itself; this keeps the curvature finite (|kb| < 1e4).
 double fold_guard(double length_e, double length_f, double dot) {
   return std::max(length_e * length_f + dot, 1e-8 * length_e * length_f + 1e-300);
@@ -36,27 +30,42 @@ EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness) noexce
   return out;
 }
 
+double stretch_energy(const Vector3d& e, double rest_length, double stiffness) noexcept {
+  const double strain = e.norm() / rest_length - 1.0;
+  return 0.5 * stiffness * rest_length * strain * strain;
+}
+
 Vector3d curvature_binormal(const Vector3d& e, const Vector3d& f) noexcept {
   return 2.0 * e.cross(f) / fold_guard(safe_norm(e), safe_norm(f), e.dot(f));
 }
 
 VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept {
-  const double le = safe_norm(e), lf = safe_norm(f);
-  const double inverse = 1.0 / fold_guard(le, lf, e.dot(f));
+  const double le = safe_norm(e), lf = safe_norm(f), ef = e.dot(f);
+  const double inverse = 1.0 / fold_guard(le, lf, ef);
   const Vector3d kb = 2.0 * inverse * e.cross(f);
-  // d(2 e x f) = -2 [f] de + 2 [e] df; d(|e||f| + e.f) = (|f| e/|e| + f).de + (|e| f/|f| + e).df
-  const Matrix3d J_kb_e = inverse * (-2.0 * skew(f) - kb * (lf / le * e + f).transpose());
-  const Matrix3d J_kb_f = inverse * (2.0 * skew(e) - kb * (le / lf * f + e).transpose());
-  const double s = stiffness / rest_length;
+  const double kb2 = kb.squaredNorm();
+  // d(2 e x f) = -2 [f] de + 2 [e] df,  d(|e||f| + e.f) = a.de + b.df, hence
+  //   J_e = -inverse (2 [f] + kb a^T),   J_f = inverse (2 [e] - kb b^T)
+  // and, as [f]^T kb = p, [e]^T kb = q, [f]^T [e] = (e.f) I - e f^T, their products have closed forms.
+  const Vector3d a = lf / le * e + f, b = le / lf * f + e, p = kb.cross(f), q = kb.cross(e);
+  const double s = stiffness / rest_length, ss = s * inverse * inverse;
   VertexTerm out;
-  out.energy = 0.5 * s * kb.squaredNorm();
-  out.gradient_e.noalias() = s * J_kb_e.transpose() * kb;
-  out.gradient_f.noalias() = s * J_kb_f.transpose() * kb;
-  const Matrix3d scaled_e = s * J_kb_e, scaled_f = s * J_kb_f;
-  out.hessian_ee.noalias() = scaled_e.transpose() * J_kb_e;
-  out.hessian_ef.noalias() = scaled_e.transpose() * J_kb_f;
-  out.hessian_ff.noalias() = scaled_f.transpose() * J_kb_f;
+  out.energy = 0.5 * s * kb2;
+  out.gradient_e = -s * inverse * (2.0 * p + kb2 * a);
+  out.gradient_f = s * inverse * (2.0 * q - kb2 * b);
+  for (int c = 0; c < 3; ++c) {
+    out.hessian_ee.col(c) = ss * ((2.0 * a[c]) * p + (2.0 * p[c] + kb2 * a[c]) * a - (4.0 * f[c]) * f);
+    out.hessian_ff.col(c) = ss * ((-2.0 * b[c]) * q + (kb2 * b[c] - 2.0 * q[c]) * b - (4.0 * e[c]) * e);
+    out.hessian_ef.col(c) = ss * ((4.0 * f[c]) * e + (2.0 * b[c]) * p + (kb2 * b[c] - 2.0 * q[c]) * a);
+    out.hessian_ee(c, c) += 4.0 * ss * lf * lf;
+    out.hessian_ff(c, c) += 4.0 * ss * le * le;
+    out.hessian_ef(c, c) -= 4.0 * ss * ef;
+  }
   return out;
+}
+
+double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept {
+  return 0.5 * stiffness / rest_length * curvature_binormal(e, f).squaredNorm();
 }
 
 Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de,

@@ -40,11 +40,15 @@ struct VertexTerm {
 /// @param stiffness EA [uN]
 EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness) noexcept;
 
+double stretch_energy(const Vector3d& e, double rest_length, double stiffness) noexcept;
+
 /// kb of two edges; zero for parallel ones, unbounded as they fold back.
 Vector3d curvature_binormal(const Vector3d& e, const Vector3d& f) noexcept;
 
 /// Rest shape straight; needs no frames. @param stiffness EI [uN mm^2]
 VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept;
+
+double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept;
 
 /// Material directors of an edge: d1, d2 = t x d1, unit, normal to it.
 struct Directors {

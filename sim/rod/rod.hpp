@@ -32,12 +32,16 @@ struct RodState {
   Twist twist;               ///< frames
 };
 
-/// Elastic energy at x: stretch, bend and (frames as they are) twist [uN mm].
+/// Energy of stretch and bend at x [uN mm].
 double elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist) noexcept;
 
-/// Adds dE/dx to gradient and, unless null, the positive semidefinite Hessian to band. Twist acts through its moments
-/// as they are and adds nothing to the Hessian. gradient: (n). @rt O(n), no allocation
+/// Adds dE/dx of stretch and bend to gradient and their positive semidefinite Hessian to band.
+/// gradient: (n). @rt O(n), no allocation
 void add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist,
-                 std::vector<Vector3d>& gradient, BlockBand* band) noexcept;
+                 std::vector<Vector3d>& gradient, BlockBand& band) noexcept;
+
+/// Adds dE/dx of twist, the moments as they are. (Its Hessian is dense and indefinite: it is left out of the step.)
+/// gradient: (n). @rt O(n), no allocation
+void add_twist(const std::vector<Vector3d>& x, const Twist& twist, std::vector<Vector3d>& gradient) noexcept;
 
 }  // namespace ligature::rod

@@ -31,6 +31,7 @@ double signed_angle(const Vector3d& a, const Vector3d& b, const Vector3d& t) {
 }
 
 double nearest_turn(double angle, double to) {
+  if (std::abs(to - angle) < std::numbers::pi) return angle;
   return angle + 2.0 * std::numbers::pi * std::round((to - angle) / (2.0 * std::numbers::pi));
 }
 
@@ -51,12 +52,28 @@ Twist::Twist(const std::vector<Vector3d>& x)
       joint_(x.size(), 0.0),
       moment_(x.size(), 0.0),
       held_(x.size() - 1, 0) {
+  restart(x);
+}
+
+void Twist::restart(const std::vector<Vector3d>& x) noexcept {
   for (std::size_t i = 0; i + 1 < x.size(); ++i) {
     tangent_[i] = unit_or(x[i + 1] - x[i], i ? tangent_[i - 1] : Vector3d::UnitX());
     director_[i] = i == 0
                        ? any_normal(tangent_[0])
                        : made_normal(parallel_transport(director_[i - 1], tangent_[i - 1], tangent_[i]), tangent_[i]);
   }
+  for (double& angle : reference_) angle = 0;
+  for (double& angle : theta_) angle = 0;
+  for (double& angle : joint_) angle = 0;
+  for (double& moment : moment_) moment = 0;
+  for (unsigned char& held : held_) held = 0;
+  active_ = false;
+}
+
+bool Twist::any_held() const noexcept {
+  for (unsigned char held : held_)
+    if (held) return true;
+  return false;
 }
 
 double Twist::reference_joint(std::size_t vertex) const noexcept {

@@ -23,6 +23,9 @@ class Twist {
   /// x: (n), n >= 2
   explicit Twist(const std::vector<Vector3d>& x);
 
+  /// Forgets all twist: reference frames transported in space along x from the first edge, no frame held.
+  /// @rt O(n), no allocation
+  void restart(const std::vector<Vector3d>& x) noexcept;
   /// Carries the reference frames to the new vertices and follows the turns. @rt O(n), no allocation
   void transport(const std::vector<Vector3d>& x) noexcept;
 
@@ -33,6 +36,7 @@ class Twist {
   void hold_director(std::size_t edge, const Vector3d& d1) noexcept;
   void release(std::size_t edge) noexcept;
   bool held(std::size_t edge) const noexcept { return held_[edge] != 0; }
+  bool any_held() const noexcept;
 
   /// Spreads the twist; to be called after transport() and hold(). @rt O(n), no allocation
   void distribute(double twist_stiffness, double vertex_length) noexcept;

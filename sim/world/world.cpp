@@ -145,10 +145,12 @@ bool World::State::try_grasp(std::size_t f) noexcept {
       take(i);
       take(i + 1);
       if (!grasp.frame_held) {
+        rod::Twist& twist = threads[k].state.twist;
+        if (!twist.any_held() && t.model.rest_curvature.empty()) twist.restart(t.state.x);
         grasp.frame_held = true;
         grasp.frame_thread = k;
         grasp.frame_edge = static_cast<std::uint32_t>(i);
-        grasp.frame_d1_T = rotate(X_TW.q, from_eigen(t.state.twist.material(i).d1));
+        grasp.frame_d1_T = rotate(X_TW.q, from_eigen(twist.material(i).d1));
       }
     }
   }
@@ -220,6 +222,7 @@ void World::State::detect_planes(std::uint32_t thread) noexcept {
       c.slack = std::max(0.0, -gap - contact::kRecoverySpeed * params.step_s);
       c.anchor = t.x0[i];
       c.friction = params.friction.thread_obstacle;
+      c.most = contact::kMostBenchForce;
       c.slot = plane_slot(p, t, i);
       constraints.push_back(c);
     }
@@ -280,6 +283,7 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         c.slack = std::max(0.0, -gap - contact::kRecoverySpeed * params.step_s);
         c.anchor = to_eigen(X_WA1 * from_eigen(place_A));
         c.friction = params.friction.thread_tool;
+        c.most = contact::kMostToolForce;
         c.slot = arm_slot(kArms * f + static_cast<std::size_t>(arm), t, j);
         constraints.push_back(c);
       }
@@ -300,8 +304,7 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       c.vertex = held.vertex;
       c.anchor = to_eigen(forceps[f].X_WT() * held.anchor_T);
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
-      c.k = std::min(c.bound / contact::kContactSoftness, contact::kMostStiffness);
-      c.force = held.force_W;
+      c.k = c.bound / contact::kGripGive;
       c.slot = f * instrument::kMostHeld + h;
       constraints.push_back(c);
     }
@@ -350,10 +353,13 @@ void World::State::warm_start() noexcept {
       if (c.kind == Constraint::Kind::grip) continue;
       const std::size_t i = c.vertex;
       c.force = memory[c.slot].force;
+      const Vector3d place = c.w1 == 0 ? t.x0[i] : Vector3d(c.w0 * t.x0[i] + c.w1 * t.x0[i + 1]);
+      c.engaged = c.normal.dot(c.force) > 0 || contact::gap(c, place) + c.slack < 0;
+      if (!c.engaged) c.force.setZero();
       const double weight = t.model.weight_mass[i] * settings.gravity.norm();
       const double sluggish = t.model.mass[i] / (dt * dt) + t.model.drag[i] / dt;
       c.k = std::clamp(std::max({c.force.norm(), weight}) / contact::kContactSoftness, 100 * sluggish,
-                       contact::kMostStiffness);
+                       std::max(contact::kMostStiffness, 100 * sluggish));
     }
 }
 
@@ -394,10 +400,12 @@ void World::State::update_grips(StepReport& report) noexcept {
         const Constraint& c = constraints[j];
         if (c.kind != Constraint::Kind::grip || c.slot / instrument::kMostHeld != f) continue;
         Held& held = grasp.held[c.slot % instrument::kMostHeld];
-        held.force_W = c.force;
-        if (!c.sliding) continue;
+        const Vector3d strain = c.anchor - t.state.x[c.vertex];
+        const double pull = c.k * strain.norm();
+        held.force_W = std::min(1.0, c.bound / std::max(pull, 1e-300)) * c.k * strain;
+        if (pull <= c.bound) continue;
         slid = true;
-        held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex]);
+        held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex] + held.force_W / c.k);
       }
     if (!slid) continue;
     std::size_t kept = 0;
@@ -446,14 +454,17 @@ void World::State::integrate(StepReport& report) noexcept {
     }
   }
   if (!restored) update_grips(report);
-  for (Thread& t : threads) t.state.twist.transport(t.state.x);
+  // Frames matter only where one is held, or where the rest shape is drawn in them.
+  for (Thread& t : threads)
+    if (t.state.twist.any_held() || !t.model.rest_curvature.empty()) t.state.twist.transport(t.state.x);
   for (std::size_t f = 0; f < forceps.size(); ++f) {
     const Grasp& grasp = grasps[f];
     if (grasp.frame_held)
       threads[grasp.frame_thread].state.twist.hold_director(grasp.frame_edge,
                                                             to_eigen(rotate(forceps[f].X_WT().q, grasp.frame_d1_T)));
   }
-  for (Thread& t : threads) t.state.twist.distribute(t.model.twist_stiffness, t.model.rest_length);
+  for (Thread& t : threads)
+    if (t.state.twist.any_held()) t.state.twist.distribute(t.model.twist_stiffness, t.model.rest_length);
 }
 
 // --------------------------------------------------------------------------------------------------- public
