@@ -95,7 +95,7 @@ void add_arm(Mesh& mesh, const ForcepsShape& shape, Part part) {
       const SectionPoint p = section_point(s, i), b = section_point(before, i), a = section_point(after, i);
       const double slope = std::abs(dx) > 1e-9 ? ((a.y - b.y) * p.ny + (a.z - b.z) * p.nz) / dx : 0;
       double nx = -slope;
-      if (k == 0) nx = 1.5;  // the tip is rounded
+      if (k < 2) nx = k == 0 ? 3.0 : 0.9;  // the tip is rounded
       const Vec3 n = unit({nx, sign * p.ny, p.nz});
       add(mesh, shape.hinge_p_T + Vec3{s.x_mm - shape.hinge_p_T.x, sign * p.y, p.z}, n, s.x_mm,
           static_cast<double>(i) / kArmSides, Material::steel, part);
@@ -112,7 +112,7 @@ void add_arm(Mesh& mesh, const ForcepsShape& shape, Part part) {
   // Tip cap.
   const ArmStation& tip = stations[0];
   const std::uint32_t c =
-      add(mesh, shape.hinge_p_T + Vec3{tip.x_mm + 0.4 * tip.half_y_mm - shape.hinge_p_T.x, sign * tip.centre_y_mm, 0},
+      add(mesh, shape.hinge_p_T + Vec3{-shape.hinge_p_T.x, sign * tip.centre_y_mm, 0},
           {1, 0, 0}, 0, 0, Material::steel, part);
   for (std::uint32_t i = 0; i < kArmSides; ++i) {
     const std::uint32_t j = (i + 1) % kArmSides;
@@ -129,7 +129,7 @@ void add_lathe(Mesh& mesh, Vec3 a, Vec3 axis, Vec3 e1, Vec3 e2, std::size_t rows
                bool inside, Profile profile) {
   const auto begin = static_cast<std::uint32_t>(mesh.vertices.size());
   for (std::size_t k = 0; k < rows; ++k)
-    for (std::size_t i = 0; i < sides; ++i) {
+    for (std::size_t i = 0; i <= sides; ++i) {  // the seam's column twice, for a pattern without a crease
       const double phi = 2 * kPi * static_cast<double>(i) / static_cast<double>(sides);
       const auto [x, r, slope] = profile(k, phi);
       const Vec3 out = std::cos(phi) * e1 + std::sin(phi) * e2;
@@ -137,10 +137,10 @@ void add_lathe(Mesh& mesh, Vec3 a, Vec3 axis, Vec3 e1, Vec3 e2, std::size_t rows
       if (inside) n = -1.0 * n;
       add(mesh, a + x * axis + r * out, n, x, phi, material, Part::body);
     }
-  const auto side_count = static_cast<std::uint32_t>(sides);
+  const auto columns = static_cast<std::uint32_t>(sides + 1);
   for (std::uint32_t k = 0; k + 1 < rows; ++k)
-    for (std::uint32_t i = 0; i < side_count; ++i) {
-      const std::uint32_t j = (i + 1) % side_count, p = begin + k * side_count, q = p + side_count;
+    for (std::uint32_t i = 0; i + 1 < columns; ++i) {
+      const std::uint32_t j = i + 1, p = begin + k * columns, q = p + columns;
       if (inside)
         quad(mesh, p + i, q + i, q + j, p + j);
       else
@@ -199,18 +199,19 @@ std::array<ArmStation, kArmStations> arm_stations(const ForcepsShape& shape) {
   const double length = -shape.hinge_p_T.x, jaw = std::min(shape.jaw_length_mm, 0.8 * length);
   const double rt = shape.tip_radius_mm, rj = shape.jaw_radius_mm;
   for (std::size_t k = 0; k < kArmStations; ++k) {
-    // Half of the stations serve the jaw and its shoulder, which is what the microscope sees.
-    const double u = static_cast<double>(k) / (kArmStations - 1);
-    const double s = length * std::pow(u, 2.0);
+    // Three stations round the tip off; half of the others serve the jaw and its shoulder, which the microscope sees.
+    const double u = k < 2 ? 0 : static_cast<double>(k - 2) / (kArmStations - 3);
+    const double s = k == 0 ? 0.06 * rt : k == 1 ? 0.35 * rt : rt + (length - rt) * u * u;
     ArmStation& a = stations[k];
     a.x_mm = -s;
-    const double taper = std::min(s / jaw, 1.0);
+    const double round = s < rt ? std::sqrt(1 - (1 - s / rt) * (1 - s / rt)) : 1;
     const double behind = std::clamp((s - jaw) / (length - jaw), 0.0, 1.0);
-    const double jaw_half = mix(rt, rj, taper);
-    a.half_y_mm = jaw_half * (1 + 0.6 * smooth(behind * 4)) * (k == 0 ? 0.72 : 1);
-    a.half_z_mm = mix(jaw_half, 4.2, smooth(behind * 1.7)) * (k == 0 ? 0.72 : 1);
-    const double bow = 3.2 * std::sin(kPi * std::pow(behind, 0.75));
-    a.centre_y_mm = jaw_half * (1 + 0.6 * smooth(behind * 4)) + bow;
+    // The jaws are the round cones of the physics: faces that meet in y = 0, tip_radius growing to jaw_radius.
+    const double jaw_half = mix(rt, rj, std::clamp((s - rt) / (jaw - rt), 0.0, 1.0));
+    const double half_y = jaw_half * (1 + 0.6 * smooth(behind * 4));
+    a.half_y_mm = half_y * round;
+    a.half_z_mm = mix(jaw_half, 4.2, smooth(behind * 1.7)) * round;
+    a.centre_y_mm = half_y + 3.2 * std::sin(kPi * std::pow(behind, 0.75));
   }
   return stations;
 }

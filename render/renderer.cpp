@@ -555,7 +555,7 @@ void Renderer::State::write_forceps(std::size_t i, const SnapshotForceps& forcep
       ring.centre = {static_cast<float>(p.x), static_cast<float>(p.y), static_cast<float>(p.z)};
       ring.radius = static_cast<float>(0.5 * (s.half_y_mm + s.half_z_mm));
       ring.tangent = {static_cast<float>(along.x), static_cast<float>(along.y), static_cast<float>(along.z)};
-      ring.strength = strength;
+      ring.strength = strength * static_cast<float>(std::min(1.0, -s.x_mm));  // the end fades, as its sides do
       out[ring_count++] = ring;
     }
     shadows.push_back({first, static_cast<std::uint32_t>(kArmStations)});
@@ -579,7 +579,7 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
   const Vec3 coaxial = -1.0 * optics.forward_W();
   Vec3 key = 0.45 * coaxial + Vec3{0, 0, 0.75} - 0.42 * optics.right_W() + 0.1 * optics.up_W();
   key = (1 / norm(key)) * key;
-  u.to_light_W = to_float(key, 0.030);
+  u.to_light_W = to_float(key, 0.040);
   u.to_microscope_W = to_float(coaxial, optics.px_per_mm());
   u.target_p_W = to_float(m.target_p_W, 0.9 * m.field_of_view_mm);
   u.bench = {static_cast<float>(params.bench_point_W.z), static_cast<float>(params.eye_width_px),
@@ -603,15 +603,17 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
     for (const auto& [from, to] : {std::pair{a, middle - (0.5 * params.vessel.gap_mm) * axis},
                                    std::pair{middle + (0.5 * params.vessel.gap_mm) * axis, b}}) {
       const auto first = static_cast<std::uint32_t>(count);
-      for (const Vec3 p : {from, to}) {
+      const Vec3 span = to - from;
+      for (const double along : {0.0, 0.03, 0.97, 1.0}) {
+        const Vec3 p = from + along * span;
         Ring ring;
         ring.centre = {static_cast<float>(p.x), static_cast<float>(p.y), static_cast<float>(p.z)};
         ring.radius = static_cast<float>(0.5 * params.vessel.diameter_mm);
         ring.tangent = {static_cast<float>(axis.x), static_cast<float>(axis.y), static_cast<float>(axis.z)};
-        ring.strength = 0.6F;
+        ring.strength = along == 0.0 || along == 1.0 ? 0.0F : 0.6F;
         out[count++] = ring;
       }
-      shadows.push_back({first, 2});
+      shadows.push_back({first, 4});
     }
   }
 }

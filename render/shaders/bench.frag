@@ -16,11 +16,13 @@ void main() {
   vec2 d = max(fwidth(q), vec2(1e-4));
   float s = spot(p_W);
   // Rubberised backing sheet: fine grain, slow mottling, a printed millimetre grid.
-  float grain = noise(q * 5.0) * smoothstep(0.5, 0.1, max(d.x, d.y)) + 0.5 * noise(q * 0.7);
-  vec3 base = vec3(0.026, 0.178, 0.170) * (0.82 + 0.24 * grain);
-  float fine = lines(q, 1.0, 0.02, d) * smoothstep(0.45, 0.12, max(d.x, d.y));
+  // The grain's lattice is turned, so that it does not line up with the grid.
+  vec2 turned = vec2(0.8 * q.x - 0.6 * q.y, 0.6 * q.x + 0.8 * q.y);
+  float grain = noise(turned * 7.0) * smoothstep(0.25, 0.05, max(d.x, d.y)) + 0.8 * noise(turned * 0.55);
+  vec3 base = vec3(0.020, 0.142, 0.138) * (0.84 + 0.20 * grain);
+  float fine = lines(q, 1.0, 0.015, d) * smoothstep(0.40, 0.05, max(d.x, d.y));
   float coarse = lines(q, 10.0, 0.035, d);
-  base += vec3(0.016, 0.040, 0.038) * fine + vec3(0.05, 0.10, 0.095) * coarse;
+  base += vec3(0.012, 0.034, 0.032) * fine + vec3(0.035, 0.075, 0.070) * coarse;
   vec3 v = normalize(frame.eye_p_W[0].xyz + frame.eye_p_W[1].xyz - 2.0 * p_W);
   float key = frame.to_light_W.z, lamp = frame.to_microscope_W.z;
   float sheen = pow(max(normalize(v + frame.to_light_W.xyz).z, 0.0), 12.0);

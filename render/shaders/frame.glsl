@@ -40,7 +40,7 @@ float spot(vec3 p) {
   vec3 d = p - frame.target_p_W.xyz;
   vec3 a = frame.to_microscope_W.xyz;
   float r = length(d - dot(d, a) * a) / frame.target_p_W.w;
-  return mix(0.05, 1.0, 1.0 - smoothstep(0.45, 1.45, r));
+  return mix(0.04, 1.0, 1.0 - smoothstep(0.35, 1.35, r));
 }
 
 // Compresses highlights above 0.6 so that a glint keeps its shape; below that, colours pass unchanged.

@@ -8,12 +8,15 @@ layout(location = 3) centroid in vec3 to_eye;
 layout(location = 4) centroid in vec3 p_mesh;
 layout(location = 0) out vec4 colour;
 
-// The room a polished instrument mirrors: the lamp's soft box above, a dim ceiling, the green sheet below.
+// The room a polished instrument mirrors: the lamps above, a dim ceiling, pale drapes all round, the green sheet below.
 vec3 room(vec3 r) {
-  float box = smoothstep(0.72, 0.98, dot(r, frame.to_light_W.xyz)) + 0.8 * smoothstep(0.86, 0.99, dot(r, frame.to_microscope_W.xyz));
-  vec3 above = mix(vec3(0.16, 0.17, 0.19), vec3(0.42, 0.44, 0.47), smoothstep(0.0, 0.9, r.z));
-  vec3 below = mix(vec3(0.12, 0.14, 0.15), vec3(0.03, 0.13, 0.125), smoothstep(0.0, 0.6, -r.z));
-  return (r.z > 0.0 ? above : below) + vec3(1.15, 1.12, 1.05) * box;
+  float box = 1.3 * smoothstep(0.70, 0.96, dot(r, frame.to_light_W.xyz)) +
+              0.9 * smoothstep(0.84, 0.985, dot(r, frame.to_microscope_W.xyz));
+  vec3 above = mix(vec3(0.22, 0.24, 0.27), vec3(0.66, 0.69, 0.74), smoothstep(0.35, 0.9, r.z));
+  float drape = (r.z - 0.16) / 0.20;
+  above += vec3(0.74, 0.76, 0.78) * exp(-drape * drape);
+  vec3 below = mix(vec3(0.20, 0.23, 0.24), vec3(0.03, 0.12, 0.115), smoothstep(0.0, 0.5, -r.z));
+  return mix(below, above, smoothstep(-0.06, 0.06, r.z)) + vec3(1.15, 1.12, 1.05) * box;
 }
 
 void main() {

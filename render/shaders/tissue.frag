@@ -19,7 +19,7 @@ void main() {
     c += vec3(0.02) * pow(1.0 - facing, 3.0);
   } else {
     // Soft tissue: light that entered elsewhere wraps round the edge and comes out redder.
-    float mottle = noise(vec2(uv.x * 1.1, sin(uv.y) * 2.0 + 7.0)) * 0.6 + noise(vec2(uv.x * 4.0, uv.y * 3.0)) * 0.4;
+    float mottle = noise(vec2(uv.x * 1.1, sin(uv.y) * 2.0 + 7.0)) * 0.6 + noise(vec2(uv.x * 3.3 + cos(uv.y), sin(uv.y + 1.0) * 5.0 + 20.0)) * 0.4;
     vec3 skin = mix(vec3(0.56, 0.215, 0.185), vec3(0.70, 0.36, 0.30), mottle);
     vec3 deep = vec3(0.42, 0.045, 0.040);
     float gloss = 1.0;

@@ -1,5 +1,6 @@
 #pragma once
 /// A plausible instant of a session: a thread on the bench, lifted in a loop by two forceps above a cut vessel.
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <numbers>
