@@ -111,9 +111,8 @@ void add_arm(Mesh& mesh, const ForcepsShape& shape, Part part) {
     }
   // Tip cap.
   const ArmStation& tip = stations[0];
-  const std::uint32_t c =
-      add(mesh, shape.hinge_p_T + Vec3{-shape.hinge_p_T.x, sign * tip.centre_y_mm, 0},
-          {1, 0, 0}, 0, 0, Material::steel, part);
+  const std::uint32_t c = add(mesh, shape.hinge_p_T + Vec3{-shape.hinge_p_T.x, sign * tip.centre_y_mm, 0}, {1, 0, 0}, 0,
+                              0, Material::steel, part);
   for (std::uint32_t i = 0; i < kArmSides; ++i) {
     const std::uint32_t j = (i + 1) % kArmSides;
     if (part == Part::plus)

@@ -57,6 +57,12 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
   ranges.clear();
   std::size_t written = 0;
   auto& points = *points_;
+  // What every thread may spend on smoothness, so that the last one finds room for its rings too.
+  std::size_t asked = 0;
+  for (const SnapshotThread& thread : scene.threads)
+    asked += std::min<std::size_t>(thread.vertex_count, kMaxSnapshotVertices);
+  const std::size_t ends = scene.threads.size() * (2 * kCapRings + 1);
+  const std::size_t share = capacity > ends && asked > 0 ? (capacity - ends) / asked : 0;
   for (const SnapshotThread& thread : scene.threads) {
     const std::size_t first = std::min<std::size_t>(thread.first_vertex, scene.vertices.size());
     const std::size_t given = std::min<std::size_t>(thread.vertex_count, scene.vertices.size() - first);
@@ -80,10 +86,10 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
     const std::size_t segments = closed ? n : n - 1;
     const std::size_t extra = closed ? 1 : 1 + 2 * kCapRings;
     if (written + segments + extra > capacity) continue;
-    // As many rings per segment as the wanted spacing asks for, the free capacity and eight allow.
+    // As many rings per segment as the wanted spacing asks for, the share and eight allow.
     const double mean = length / static_cast<double>(n - 1);
     std::size_t per_segment = static_cast<std::size_t>(std::clamp(std::ceil(mean / spacing_mm), 1.0, 8.0));
-    per_segment = std::max<std::size_t>(1, std::min(per_segment, (capacity - written - extra) / segments));
+    per_segment = std::max<std::size_t>(1, std::min(per_segment, share));
 
     const double radius = std::max<double>(thread.radius_mm, min_radius_mm);
     const auto at = [&](std::ptrdiff_t i) {
