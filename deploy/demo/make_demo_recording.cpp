@@ -1,9 +1,10 @@
-/// Makes the demo recording from the keyframes in this folder: `make_demo_recording KEYFRAME_DIR OUT_DIR`.
+/// Makes the demo recording from the keyframes in this folder: `make_demo_recording RIG.toml KEYFRAME_DIR OUT_DIR`.
 /// Everything is seeded: the same binary and libraries give the same files.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "config/rig_file.hpp"
 #include "drivers/camera/recorder.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "drivers/virtual_rig/virtual_camera.hpp"
@@ -13,15 +14,10 @@ namespace {
 using namespace ligature;
 using namespace ligature::drivers;
 
-/// The standard rig seen through a lens with visible distortion; config/rigs/demo.toml holds the same numbers.
-Rig demo_rig() {
-  Rig rig = standard_rig();
-  for (CameraModel& camera : rig.cameras) camera.distortion = {-0.12, 0.03, 0.0005, -0.0003, 0.0};
-  return rig;
-}
-
-Result<void> make(const std::string& keys, const std::string& out) {
-  const Rig rig = demo_rig();
+Result<void> make(const std::string& rig_file, const std::string& keys, const std::string& out) {
+  const auto loaded = config::load_rig(rig_file);
+  if (!loaded) return unexpected(loaded.error());
+  const Rig& rig = *loaded;
   auto left = load_path(keys + "/left.csv"), right = load_path(keys + "/right.csv");
   if (!left) return unexpected(left.error());
   if (!right) return unexpected(right.error());
@@ -65,11 +61,11 @@ Result<void> make(const std::string& keys, const std::string& out) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::fprintf(stderr, "usage: make_demo_recording KEYFRAME_DIR OUT_DIR\n");
+  if (argc != 4) {
+    std::fprintf(stderr, "usage: make_demo_recording RIG.toml KEYFRAME_DIR OUT_DIR\n");
     return 2;
   }
-  const Result<void> made = make(argv[1], argv[2]);
+  const Result<void> made = make(argv[1], argv[2], argv[3]);
   if (!made) std::fprintf(stderr, "%s\n", made.error().message.c_str());
   return made ? 0 : made.error().kind == Error::Kind::usage ? 2 : 1;
 }

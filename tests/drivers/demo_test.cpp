@@ -1,11 +1,11 @@
 /// The shipped demo recording, read the way `ligature run` reads it.
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 
+#include "config/rig_file.hpp"
 #include "drivers/camera/recorded.hpp"
 #include "drivers/markers/detector.hpp"
 #include "drivers/tracking/tracker.hpp"
@@ -17,7 +17,9 @@ namespace {
 TEST(DemoRecording, GivesTheTipToATenthOfAMillimetre) {
   const char* other = std::getenv("LIGATURE_TEST_RECORDING");
   const std::string dir = other ? other : LIGATURE_DEMO_DIR;
-  const Rig rig = testing::distorted_rig();
+  const auto loaded = config::load_rig(LIGATURE_DEMO_RIG);
+  ASSERT_TRUE(loaded.has_value()) << loaded.error().message;
+  const Rig& rig = *loaded;
   auto recording = open_recording(dir, ImageSize{640, 480});
   ASSERT_TRUE(recording.has_value()) << recording.error().message;
   const auto left = load_path(dir + "/truth_left.csv"), right = load_path(dir + "/truth_right.csv");
