@@ -34,7 +34,7 @@ int complain(const Error& error) {
 std::vector<std::filesystem::path> data_dirs() { return {LIGATURE_SOURCE_DIR, "/usr/share/ligature"}; }
 
 struct RunArguments {
-  std::string profile = "demo", out, record, pace;
+  std::string profile = "demo", out, record, pace, presenter;
   double duration_s = 0;
   std::vector<std::string> faults;
   bool json = false, strict = false, test_picture = false;
@@ -52,6 +52,10 @@ int run(const RunArguments& arguments) {
   }
   if (arguments.pace == "realtime") profile->pace = config::Pace::realtime;
   if (arguments.pace == "lockstep") profile->pace = config::Pace::lockstep;
+  using Presenter = config::RenderSettings::Presenter;
+  if (arguments.presenter == "offscreen") profile->render.presenter = Presenter::offscreen;
+  if (arguments.presenter == "window") profile->render.presenter = Presenter::window;
+  if (arguments.presenter == "none") profile->render.presenter = Presenter::none;
   const std::filesystem::path out = arguments.out.empty() ? profile->output.directory : std::filesystem::path(arguments.out);
 
   if (arguments.test_picture) {
@@ -108,6 +112,8 @@ int main(int argc, char** argv) {
   run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format");
   run_verb->add_option("--pace", arguments.pace, "wins over the profile's pace")
       ->check(CLI::IsMember({"lockstep", "realtime"}));
+  run_verb->add_option("--presenter", arguments.presenter, "wins over the profile's presenter")
+      ->check(CLI::IsMember({"offscreen", "window", "none"}));
   run_verb->add_option("--fault", arguments.faults,
                        "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
                        "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");

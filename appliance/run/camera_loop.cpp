@@ -40,7 +40,7 @@ void CameraLoop::run() noexcept {
     if (!realtime)
       monitor_.stage("camera image", ready);
     else if (ready > due)
-      monitor_.stage_of("camera image", ready - due);
+      monitor_.stage_of("camera image", ready - due);  // the wake-up was late because the image was
 
     const bool image = status == drivers::FrameStatus::image;
     (image ? captured_ : dropped_).fetch_add(1, std::memory_order_relaxed);

@@ -11,6 +11,7 @@
 #include <system_error>
 #include <thread>
 
+#include "appliance/doctor/doctor.hpp"
 #include "appliance/doctor/instance_lock.hpp"
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
@@ -160,12 +161,14 @@ class Session {
   watchdog::Watchdog watchdog_;
   watchdog::SdNotifier notifier_;
   rt::ClockWatch clock_watch_;
+  doctor::ThrottleWatch throttle_watch_;
+  std::unique_ptr<rt::WakeLatencyHold> wake_latency_;  ///< realtime: keeps the cores out of deep idle states
   rt::MemoryReport memory_;
   SampleLogWriter sample_log_;
   FrameLogWriter frame_log_;
   watchdog::Histogram latency_;
   std::uint64_t last_latency_trigger_ = ~std::uint64_t{0};
-  std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0;
+  std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0, throttle_ns_ = 0;
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false;
@@ -288,6 +291,7 @@ Result<void> Session::make_outputs() {
 
 Result<void> Session::start_threads() {
   if (setup_.profile.memory.lock) memory_ = rt::lock_memory(std::size_t{64} << 20);
+  if (pipeline_->realtime()) wake_latency_ = std::make_unique<rt::WakeLatencyHold>();
   const config::Profile& p = setup_.profile;
   if (writer_) helpers_.emplace_back([this] { writer_->run(); });
   if (recorder_) helpers_.emplace_back([this] { recorder_->run(); });
@@ -323,6 +327,7 @@ void Session::report_grants() {
   for (const auto& thread : threads_)
     if (!thread->grant().granted) log_->event(0, thread->grant().why);
   if (setup_.profile.memory.lock && !memory_.locked) log_->event(0, memory_.why);
+  if (wake_latency_ && !wake_latency_->held()) log_->info(0, wake_latency_->why());
 }
 
 bool Session::all_finished() const {
@@ -393,6 +398,11 @@ void Session::look_after_threads(std::int64_t now_ns) {
       log_->event(now_s(), fmt::format("the wall clock was set by {:+.3f} s: no effect on the session", s_of(jump->wall_ns)));
     if (jump->suspended_ns != 0)
       log_->event(now_s(), fmt::format("the machine slept for {:.3f} s in mid session", s_of(jump->suspended_ns)));
+  }
+  if (now_ns - throttle_ns_ >= kNsPerS) {
+    throttle_ns_ = now_ns;
+    if (const long long times = throttle_watch_.look(); times > 0)
+      log_->event(now_s(), fmt::format("the processor was throttled {} times: see `ligature doctor`", times));
   }
 }
 

@@ -67,7 +67,8 @@ TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
 TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
   for (const char* arguments : {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
                                 "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite",
-                                "replay /nonexistent", "run --pace sometimes"}) {
+                                "replay /nonexistent", "run --pace sometimes",
+                                "run --presenter hologram"}) {
     const Answer answer = ligature(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -90,14 +91,14 @@ TEST_F(Cli, BadProfileNamesFileLineKeyRangeAndRemedyAndStartsNothing) {
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_EQ(lines(answer.err), 1) << answer.err;
   const int line = 1 + lines(text.substr(0, at));
-  EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'noise' is 7"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'virtual.noise' is 7"), std::string::npos) << answer.err;
   EXPECT_NE(answer.err.find("must be"), std::string::npos) << answer.err;
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   const std::string out = directory_ / "session";
-  const Answer answer = ligature("run --profile virtual --pace lockstep --duration 0.5 --json --out " + out);
+  const Answer answer = ligature("run --profile virtual --pace lockstep --presenter none --duration 3.5 --json --out " + out);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   const auto report = nlohmann::json::parse(answer.out, nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << answer.out;
@@ -109,15 +110,15 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
 
   std::ifstream in(out + "/samples.csv");
   std::string log(std::istreambuf_iterator<char>(in), {});
-  const auto digit = log.rfind(",0.");
-  ASSERT_NE(digit, std::string::npos);
-  std::ofstream(out + "/samples.csv") << log.insert(digit + 1, "1");
+  in.close();
+  log.resize(log.find('\n', log.size() / 3) + 1);  // the hands stand still before they have grasped
+  std::ofstream(out + "/samples.csv") << log;
   EXPECT_NE(ligature("replay " + out).exit_code, 0) << "a changed log must not pass as the same session";
 }
 
 TEST_F(Cli, InstrumentsNeverTrackedIsExitOne) {
   const Answer answer = ligature(
-      "run --profile virtual --pace lockstep --duration 0.3 --fault camera_dead:0:0 --fault camera_dead:1:0 "
+      "run --profile virtual --pace lockstep --presenter none --duration 0.3 --fault camera_dead:0:0 --fault camera_dead:1:0 "
       "--fault camera_dead:2:0 --fault camera_dead:3:0");
   EXPECT_EQ(answer.exit_code, 1) << answer.err;
   EXPECT_NE(answer.err.find("never tracked"), std::string::npos) << answer.err;
