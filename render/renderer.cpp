@@ -22,7 +22,7 @@ std::int64_t now_ns() {
 constexpr std::uint64_t kFrameTimeout_ns = 5'000'000'000;
 constexpr std::size_t kModels = 3 * kInstruments + 1;
 constexpr std::size_t kIdentityModel = kModels - 1;
-constexpr std::size_t kMaxFixedRings = kInstruments * (2 * kArmStations + 2) + 8;
+constexpr std::size_t kMaxFixedRings = kInstruments * 2 * kArmStations + 5 * 4;
 constexpr std::size_t kMaxRings = kMaxThreadRings + kMaxFixedRings;
 
 /// The same layout as Frame in frame.glsl (std140).
@@ -153,6 +153,7 @@ struct Renderer::State {
   Result<VkPipeline> make_pipeline(ShaderName vertex, ShaderName fragment, int kind);
   Outcome frame(const SceneSnapshot* scene, std::string_view message) noexcept;
   void write_scene(const SceneSnapshot& scene);
+  void write_vessel_shadow(std::size_t& rings);
   void write_forceps(std::size_t i, const SnapshotForceps& forceps, std::size_t& rings);
   void record(bool scene);
   void draw_scene(const Pass& pass);
@@ -189,7 +190,7 @@ struct Renderer::State {
   // Of the frame being drawn.
   TubeBuilder tubes;
   FixedVector<RingRange, kMaxThreads> threads;
-  FixedVector<RingRange, 16> shadows;
+  FixedVector<RingRange, kMaxThreads + 2 * kInstruments + 5> shadows;
   std::array<int, kInstruments> status{};  ///< as in the shaders; -1: not drawn
   std::uint32_t mark_count = 0;
 };
@@ -597,25 +598,37 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
     shadows.push_back(t);
   }
   for (std::size_t i = 0; i < kInstruments; ++i) write_forceps(i, scene.forceps[i], count);
-  if (params.vessel.present && vessel_range.count > 0) {
-    const Vec3 a = params.vessel.from_p_W, b = params.vessel.to_p_W, middle = 0.5 * (a + b);
-    const Vec3 axis = (1 / norm(b - a)) * (b - a);
-    for (const auto& [from, to] : {std::pair{a, middle - (0.5 * params.vessel.gap_mm) * axis},
-                                   std::pair{middle + (0.5 * params.vessel.gap_mm) * axis, b}}) {
-      const auto first = static_cast<std::uint32_t>(count);
-      const Vec3 span = to - from;
-      for (const double along : {0.0, 0.03, 0.97, 1.0}) {
-        const Vec3 p = from + along * span;
-        Ring ring;
-        ring.centre = {static_cast<float>(p.x), static_cast<float>(p.y), static_cast<float>(p.z)};
-        ring.radius = static_cast<float>(0.5 * params.vessel.diameter_mm);
-        ring.tangent = {static_cast<float>(axis.x), static_cast<float>(axis.y), static_cast<float>(axis.z)};
-        ring.strength = along == 0.0 || along == 1.0 ? 0.0F : 0.6F;
-        out[count++] = ring;
-      }
-      shadows.push_back({first, 4});
+  if (vessel_range.count > 0) write_vessel_shadow(count);
+}
+
+void Renderer::State::write_vessel_shadow(std::size_t& ring_count) {
+  const VesselParams& v = params.vessel;
+  const Vec3 a = v.from_p_W, b = v.to_p_W, middle = 0.5 * (a + b), axis = (1 / norm(b - a)) * (b - a);
+  const double radius = 0.5 * v.diameter_mm;
+  const auto strip = [&](Vec3 from, Vec3 to, double half_width) {
+    const auto first = static_cast<std::uint32_t>(ring_count);
+    const Vec3 span = to - from, tangent = (1 / norm(span)) * span;
+    for (const double along : {0.0, 0.04, 0.96, 1.0}) {
+      const Vec3 p = from + along * span;
+      Ring ring;
+      ring.centre = {static_cast<float>(p.x), static_cast<float>(p.y), static_cast<float>(p.z)};
+      ring.radius = static_cast<float>(half_width);
+      ring.tangent = {static_cast<float>(tangent.x), static_cast<float>(tangent.y), static_cast<float>(tangent.z)};
+      ring.strength = along == 0.0 || along == 1.0 ? 0.0F : 0.6F;
+      rings.as<Ring>()[ring_count++] = ring;
     }
-  }
+    shadows.push_back({first, 4});
+  };
+  strip(a, middle - (0.5 * v.gap_mm) * axis, radius);
+  strip(middle + (0.5 * v.gap_mm) * axis, b, radius);
+  if (std::abs(axis.z) > 0.7) return;  // upright: drawn without its clamp
+  // The clamp, roughly: its rail and both jaws as the mesh has them.
+  const Vec3 side = cross({0, 0, 1}, axis), across = (1 / norm(side)) * side, level = cross(across, {0, 0, 1});
+  Vec3 rail = middle + (2.4 * radius) * across;
+  rail.z = params.bench_point_W.z + 0.5 * radius;
+  const Vec3 reach = (0.5 * norm(b - a) + 0.9 * radius) * level;
+  strip(rail - reach, rail + reach, 0.5 * radius);
+  for (const Vec3 end : {a, b}) strip(end - (1.8 * radius) * across, end + (3.0 * radius) * across, 0.8 * radius);
 }
 
 void Renderer::State::push(std::int32_t eye, std::int32_t first, std::int32_t model, std::int32_t state) {

@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <string>
+#include <thread>
 
 #include "render/renderer.hpp"
 #include "tests/render/demo_scene.hpp"
@@ -105,7 +106,8 @@ TEST(Window, PresentsResizesAndComesBackAfterALoss) {
   *made = nullptr;
   made = Renderer::create(window_params(), "test");
   ASSERT_TRUE(made) << made.error().message;
-  draw(2);
+  // As in the appliance: made on one thread, drawn from another.
+  std::thread([&] { draw(3); }).join();
 }
 
 TEST(Window, WithoutADisplayItIsUnavailable) {
