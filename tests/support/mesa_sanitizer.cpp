@@ -5,8 +5,9 @@
 extern "C" int dlclose(void*) {
   return 0;
 }
+// SDL opens the session bus once per process and keeps it.
 extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libVkLayer_khronos_validation.so\n";
+  return "leak:libVkLayer_khronos_validation.so\nleak:libdbus-1.so\n";
 }
 #elif defined(__SANITIZE_THREAD__)
 // The driver's own threads and its JIT synchronise in ways that ThreadSanitizer does not see.
