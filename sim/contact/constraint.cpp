@@ -32,7 +32,6 @@ void project(Constraint& constraint, const Vector3d& trial, double bound, const 
     if (!constraint.flipped) out.stiffness -= secant * d * d.transpose();
     out.sliding = true;
   }
-  constraint.sliding = out.sliding;
 }
 
 // Integral of the projected force over the trial force, over k (Huber's function).
@@ -66,7 +65,6 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
   const Vector3d& n = constraint.normal;
   if (!constraint.engaged) {
     constraint.direction.setZero();
-    constraint.sliding = false;
     return out;
   }
   const double normal_force = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
@@ -76,7 +74,8 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
   // Where the body gives way, the secant: a tangent of zero would send the thread to the moon.
   out.stiffness = constraint.k * std::min(1.0, constraint.most / std::max(normal_force, 1e-300)) * nn;
   if (normal_force <= 0) out.stiffness = constraint.k * nn;
-  const double bound = constraint.friction * n.dot(constraint.force);
+  const double bound =
+      constraint.sliding ? constraint.friction * n.dot(constraint.force) : std::numeric_limits<double>::infinity();
   project(constraint, trial - n.dot(trial) * n, bound, Matrix3d::Identity() - nn, out);
   return out;
 }

@@ -53,8 +53,8 @@ struct Response {
   bool active = false;  ///< touches (contact) or holds (grip)
   bool sliding = false;
 };
-/// @pre `engaged` says whether a contact is in the active set. Remembers in `constraint` the direction of slip. @rt
-/// constant time
+/// @pre `engaged` and `sliding` say which of the cases of the law a contact is in. Remembers in `constraint` the
+/// direction of slip. @rt constant time
 Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 
 /// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].

@@ -24,25 +24,33 @@ double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x
 
 // The multiplier becomes the force that the solve has just balanced, f - K dc: at a new active set that is the Newton
 // step of the multiplier. (Evaluating the law at the new point instead would add the error of a wrong active set.)
-// A shortened step moves it by the same fraction.
-void move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& gradient,
+// A shortened step moves it by the same fraction. True when the constraint changes to another case of its law.
+bool move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& gradient,
                      const std::vector<Vector3d>& x) {
-  c.settled = true;
-  if (c.kind == Constraint::Kind::grip) return;
+  if (c.kind == Constraint::Kind::grip) {
+    const bool first = !c.settled;
+    c.settled = true;
+    return first;
+  }
   if (!c.engaged) {
     c.engaged = gap(c, point(x, c)) + c.slack < 0;
-    return;
+    c.sliding = false;
+    return c.engaged;
   }
   Vector3d moved = -c.w0 * gradient[c.vertex];
   if (c.w1 != 0) moved -= c.w1 * gradient[c.vertex + 1];
   const Vector3d balanced = r.force - r.stiffness * moved;
   const Vector3d force = c.force + fraction * (balanced - c.force);
   const double normal = std::clamp(c.normal.dot(force), 0.0, c.most);
-  c.engaged = normal > 0;
   const Vector3d across = force - c.normal.dot(force) * c.normal;
   const double size = across.norm(), bound = c.friction * normal;
+  const bool engaged = normal > 0, sliding = engaged && (c.sliding ? r.sliding : size > bound);
+  const bool changed = engaged != c.engaged || sliding != c.sliding;
+  c.engaged = engaged;
+  c.sliding = sliding;
   c.force = normal * c.normal + (size > bound ? bound / size : 1.0) * across;
   c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, std::min(100 * c.k, kMostStiffness));
+  return changed;
 }
 
 }  // namespace
@@ -133,8 +141,7 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
     out.finite = imbalance.finite;
     if (!out.finite) return out;
     const double allowed = settings.residual_target * out.load;
-    out.converged = imbalance.vertex <= allowed + rounding && imbalance.multiplier <= allowed + rounding;
-    out.converged = out.converged || still;
+    out.converged = still || std::max(imbalance.vertex, imbalance.multiplier) <= allowed + rounding;
     if (out.converged || iteration == settings.iterations) return out;
 
     band_.factor();
@@ -172,7 +179,7 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
 
     still = fraction * furthest < kStill;
     for (std::size_t j = 0; j < count; ++j)
-      move_multiplier(constraints[j], responses_[j], fraction, gradient_, state.x);
+      if (move_multiplier(constraints[j], responses_[j], fraction, gradient_, state.x)) still = false;
   }
 }
 

@@ -42,7 +42,9 @@ Eigen::MatrixXd numeric(const std::function<Eigen::VectorXd(const Vector3d&)>& f
   }
   return J;
 }
-Eigen::VectorXd scalar(double v) { return Eigen::VectorXd::Constant(1, v); }
+Eigen::VectorXd scalar(double v) {
+  return Eigen::VectorXd::Constant(1, v);
+}
 
 void expect_semidefinite(const Eigen::MatrixXd& H) {
   EXPECT_LT((H - H.transpose()).norm(), 1e-12 * H.norm() + 1e-300);
@@ -69,7 +71,8 @@ TEST(Stretch, HessianIsExactWhenTautAndSemidefiniteAlways) {
       const Vector3d e = edges(random, regime.size).e;
       const auto term = stretch(e, kLength, 7.0);
       expect_semidefinite(term.hessian);
-      if (e.norm() < kLength * (1 + 1e-6) && regime.size > 1e-6) continue;  // compressed: the geometric part is left out
+      if (e.norm() < kLength * (1 + 1e-6) && regime.size > 1e-6)
+        continue;  // compressed: the geometric part is left out
       const auto H = numeric([](const Vector3d& v) { return stretch(v, kLength, 7.0).gradient; }, e);
       EXPECT_LT((H - term.hessian).norm(), 1e-4 * 7.0 / kLength) << regime.name;
     }
@@ -83,10 +86,8 @@ TEST(Bend, ForceIsTheDerivativeOfTheEnergy) {
       const auto term = bend_straight(e, f, kLength, 3.0);
       const double scale = 3.0 / (kLength * kLength) * (1 + term.energy);
       EXPECT_NEAR(term.energy, bend_straight_energy(e, f, kLength, 3.0), 1e-14 * (1 + term.energy));
-      const auto J_e =
-          numeric([&](const Vector3d& v) { return scalar(bend_straight(v, f, kLength, 3.0).energy); }, e);
-      const auto J_f =
-          numeric([&](const Vector3d& v) { return scalar(bend_straight(e, v, kLength, 3.0).energy); }, f);
+      const auto J_e = numeric([&](const Vector3d& v) { return scalar(bend_straight(v, f, kLength, 3.0).energy); }, e);
+      const auto J_f = numeric([&](const Vector3d& v) { return scalar(bend_straight(e, v, kLength, 3.0).energy); }, f);
       EXPECT_LT((J_e.transpose() - term.gradient_e).norm(), 1e-7 * scale) << regime.name;
       EXPECT_LT((J_f.transpose() - term.gradient_f).norm(), 1e-7 * scale) << regime.name;
     }
@@ -182,7 +183,8 @@ RodModel model(std::size_t n) {
 }
 std::vector<Vector3d> wiggle(Random& random, std::size_t n) {
   std::vector<Vector3d> x;
-  for (std::size_t i = 0; i < n; ++i) x.push_back(kLength * double(i) * Vector3d::UnitX() + random_vector(random, 0.05));
+  for (std::size_t i = 0; i < n; ++i)
+    x.push_back(kLength * double(i) * Vector3d::UnitX() + random_vector(random, 0.05));
   return x;
 }
 
@@ -220,18 +222,20 @@ TEST(Rod, InternalForcesConserveMomentumAndAngularMomentum) {
   add_elastic(model(n), x, twist, gradient, band);
   Vector3d force = Vector3d::Zero(), torque = Vector3d::Zero();
   double size = 0;
-  for (std::size_t i = 0; i < n; ++i) force += gradient[i], torque += x[i].cross(gradient[i]), size += gradient[i].norm();
+  for (std::size_t i = 0; i < n; ++i)
+    force += gradient[i], torque += x[i].cross(gradient[i]), size += gradient[i].norm();
   EXPECT_LT(force.norm(), 1e-13 * size);
   EXPECT_LT(torque.norm(), 1e-12 * size);
   // Twist moments: the forces cancel; their torque is the difference of the moments that the held ends put in.
   std::fill(gradient.begin(), gradient.end(), Vector3d::Zero());
   add_twist(x, twist, gradient);
   force.setZero(), torque.setZero(), size = 0;
-  for (std::size_t i = 0; i < n; ++i) force += gradient[i], torque += x[i].cross(gradient[i]), size += gradient[i].norm();
+  for (std::size_t i = 0; i < n; ++i)
+    force += gradient[i], torque += x[i].cross(gradient[i]), size += gradient[i].norm();
   EXPECT_GT(size, 1);
   EXPECT_LT(force.norm(), 1e-13 * size);
   const double moment = twist.moment(1);
-  const Vector3d ends = moment * ((x[n - 1] - x[n - 2]).normalized() - (x[1] - x[0]).normalized());
+  const Vector3d ends = moment * ((x[1] - x[0]).normalized() - (x[n - 1] - x[n - 2]).normalized());
   EXPECT_LT((torque - ends).norm(), 1e-10 * size);
 }
 
@@ -243,7 +247,8 @@ TEST(Rod, EnergyAndForcesTurnWithTheFrame) {
   std::vector<Vector3d> y;
   for (const auto& p : x) y.push_back(q * p + Vector3d(3, -5, 7));
   const Twist tx(x), ty(y);
-  EXPECT_NEAR(elastic_energy(model(n), x, tx), elastic_energy(model(n), y, ty), 1e-10 * elastic_energy(model(n), x, tx));
+  EXPECT_NEAR(elastic_energy(model(n), x, tx), elastic_energy(model(n), y, ty),
+              1e-10 * elastic_energy(model(n), x, tx));
   std::vector<Vector3d> gx(n, Vector3d::Zero()), gy(n, Vector3d::Zero());
   BlockBand band(n);
   add_elastic(model(n), x, tx, gx, band);

@@ -1,0 +1,184 @@
+// Rods in equilibrium and in contact, against closed forms (ORACLES).
+#include <gtest/gtest.h>
+
+#include "sim/base/random.hpp"
+#include "sim/contact/constraint.hpp"
+#include "sim/contact/implicit_step.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kBend = 1.0, kLoadedLength = 1.0;
+
+struct Beam {
+  rod::RodModel model;
+  rod::RodState state;
+  std::vector<Vector3d> x0;
+};
+
+// A straight beam along x of unit length from the clamp, which is the middle of the first edge: holding two vertices
+// holds that edge's direction, and bending begins half an edge before the second vertex.
+Beam cantilever(std::size_t segments) {
+  const double l = kLoadedLength / (static_cast<double>(segments) + 0.5);
+  const std::size_t n = segments + 2;
+  std::vector<Vector3d> x;
+  for (std::size_t i = 0; i < n; ++i) x.push_back(Vector3d((static_cast<double>(i) - 0.5) * l, 0, 0));
+  Beam b{.model = {}, .state = {x, {}, {}, rod::Twist(x)}, .x0 = x};
+  b.model.radius = 0.01;
+  b.model.stretch_stiffness = 1e5;  // strain 1e-5 under the loads below
+  b.model.bend_stiffness = kBend;
+  b.model.rest_length = l;
+  b.model.mass.assign(n, 0);
+  b.model.weight_mass.assign(n, 0);
+  b.model.drag.assign(n, 1e-9);
+  b.model.drag[0] = b.model.drag[1] = 1e15;  // held
+  b.state.v.assign(n, Vector3d::Zero());
+  b.state.ease.assign(n, 0);
+  return b;
+}
+
+Vector3d tip_under(Beam& b, double load) {
+  b.model.weight_mass.back() = 1;
+  ImplicitStep step(b.x0.size(), 0);
+  StepSettings settings{.dt = 1, .iterations = 60, .residual_target = 1e-9, .travel_limit = 1};
+  for (int k = 1; k <= 20; ++k) {
+    settings.gravity = {0, 0, -load * std::min(1.0, k / 10.0)};
+    b.x0 = b.state.x;
+    EXPECT_TRUE(step.solve(b.model, b.x0, b.state, nullptr, 0, settings).finite);
+  }
+  return b.state.x.back();
+}
+
+struct Elastica {
+  double a, x_tip, drop;
+};
+constexpr Elastica kElastica[] = {{0.5, .98408, .16214}, {1, .94357, .30172}, {2, .83936, .49346}, {5, .61237, .71379}};
+
+TEST(Cantilever, MatchesTheElasticaWithinOnePercentAtFiftySegments) {
+  for (const Elastica& known : kElastica) {
+    Beam b = cantilever(50);
+    const Vector3d tip = tip_under(b, known.a * kBend);
+    EXPECT_NEAR(tip.x(), known.x_tip, 0.01 * known.x_tip) << known.a;
+    EXPECT_NEAR(-tip.z(), known.drop, 0.01 * known.drop) << known.a;
+  }
+}
+
+TEST(Cantilever, ErrorFallsWithTheSquareOfTheSegment) {
+  double before = 0;
+  for (std::size_t segments : {10u, 20u, 40u}) {
+    Beam b = cantilever(segments);
+    const double error = std::abs(-tip_under(b, 2 * kBend).z() - 0.49346);
+    if (before > 0) {
+      EXPECT_LT(error, before / 3) << segments;
+    }
+    before = error;
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- contact law
+
+Constraint bench(double mu) {
+  Constraint c;
+  c.friction = mu;
+  c.k = 1e4;
+  c.engaged = true;
+  return c;
+}
+
+TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
+  Random random(1);
+  for (int i = 0; i < 200; ++i) {
+    Constraint c = bench(0.3);
+    if (i % 3 == 0) c.kind = Constraint::Kind::grip, c.bound = 2;
+    c.normal = Vector3d(random.normal(), random.normal(), random.normal()).normalized();
+    c.force = (i % 3 == 0 ? 0.0 : 5.0) * c.normal;
+    c.settled = true;
+    c.sliding = i % 2 == 0;
+    c.anchor = 1e-4 * Vector3d(random.normal(), random.normal(), random.normal());
+    const Vector3d at = 3e-4 * Vector3d(random.normal(), random.normal(), random.normal());
+    const Response r = respond(c, at);
+    Vector3d numeric;
+    for (int k = 0; k < 3; ++k) {
+      const Vector3d h = 1e-9 * Vector3d::Unit(k);
+      numeric[k] = -(potential(c, at + h, r.bound) - potential(c, at - h, r.bound)) / 2e-9;
+    }
+    if (c.kind == Constraint::Kind::contact && r.force.dot(c.normal) < 0) continue;  // pulls: on its way out
+    EXPECT_LT((numeric - r.force).norm(), 1e-4 * (1 + r.force.norm())) << i;
+    EXPECT_LT((r.stiffness - r.stiffness.transpose()).norm(), 1e-12 * r.stiffness.norm() + 1e-300);
+  }
+}
+
+// A free light rod of three vertices on a plane; returns its model and state.
+Beam block(double mass, double v0x) {
+  std::vector<Vector3d> x{{0, 0, 0.1}, {1, 0, 0.1}, {2, 0, 0.1}};
+  Beam b{.model = {}, .state = {x, {}, {}, rod::Twist(x)}, .x0 = x};
+  b.model.radius = 0.1;
+  b.model.stretch_stiffness = 1e4;
+  b.model.bend_stiffness = 1e2;
+  b.model.rest_length = 1;
+  b.model.mass.assign(3, mass);
+  b.model.weight_mass.assign(3, mass);
+  b.model.drag.assign(3, 0);
+  b.state.v.assign(3, Vector3d(v0x, 0, 0));
+  b.state.ease.assign(3, 0);
+  return b;
+}
+
+// Slides it on the plane z = 0 under this gravity; the mean residual stays at rounding. Returns the last velocity.
+Vector3d slide(Beam& b, const Vector3d& gravity, double mu, double dt, int steps) {
+  ImplicitStep step(3, 3);
+  const StepSettings settings{.dt = dt, .gravity = gravity, .iterations = 50, .residual_target = 1e-10};
+  std::vector<Constraint> contacts(3, bench(mu));
+  for (int k = 0; k < steps; ++k) {
+    b.x0 = b.state.x;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+      Constraint& c = contacts[i];
+      c.vertex = i;
+      c.offset = 0.1;
+      c.anchor = b.x0[i];
+      c.engaged = true;
+      c.flipped = c.sliding = false;
+    }
+    const StepOutcome out = step.solve(b.model, b.x0, b.state, contacts.data(), 3, settings);
+    EXPECT_TRUE(out.finite);
+    for (const Constraint& c : contacts) {
+      const double normal = c.force.z(), across = c.force.head<2>().norm();
+      EXPECT_LE(across, mu * normal * (1 + 1e-12));
+    }
+    for (std::size_t i = 0; i < 3; ++i) b.state.v[i] = (b.state.x[i] - b.x0[i]) / dt;
+  }
+  return b.state.v[1];
+}
+
+TEST(Friction, StartedAcrossASlopeOfItsAngleItEndsDownhillAtHalfTheSpeed) {
+  // tan(slope) = mu: downhill pull and friction are equal, so v + v.downhill is conserved. A friction pyramid fails.
+  const double mu = 0.3, angle = std::atan(mu), g = 9810;
+  Beam b = block(1e-3, 100);
+  const Vector3d v = slide(b, g * Vector3d(0, std::sin(angle), -std::cos(angle)), mu, 1e-4, 4000);
+  EXPECT_NEAR(v.y(), 50, 0.5);  // implicit Euler at 1e-4 of 0.034 s: first order, 0.3 %
+  EXPECT_NEAR(v.x(), 0, 0.5);
+}
+
+TEST(Friction, SticksBelowTheAngleInEveryDirectionWithoutCreep) {
+  const double mu = 0.3;
+  for (double direction : {0.0, 0.4, 0.785398, 1.2, 1.5708}) {
+    const double angle = std::atan(0.99 * mu);
+    const Vector3d g =
+        9810 * Vector3d(std::sin(angle) * std::cos(direction), std::sin(angle) * std::sin(direction), -std::cos(angle));
+    Beam b = block(1e-3, 0);
+    slide(b, g, mu, 5e-3, 10);
+    const Vector3d early = b.state.x[1];
+    slide(b, g, mu, 5e-3, 400);
+    EXPECT_LT((b.state.x[1] - early).norm(), 1e-6) << direction;
+    const double steep = std::atan(1.01 * mu);
+    const Vector3d h =
+        9810 * Vector3d(std::sin(steep) * std::cos(direction), std::sin(steep) * std::sin(direction), -std::cos(steep));
+    Beam s = block(1e-3, 0);
+    const Vector3d v = slide(s, h, mu, 5e-3, 40);
+    // a = g (sin - mu cos), for 0.2 s
+    EXPECT_NEAR(v.norm(), 0.2 * 9810 * (std::sin(steep) - mu * std::cos(steep)), 0.02) << direction;
+  }
+}
+
+}  // namespace
+}  // namespace ligature::contact
