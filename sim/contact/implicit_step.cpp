@@ -53,6 +53,25 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const st
   return changed;
 }
 
+double longest_edge(const std::vector<Vector3d>& x) {
+  double longest = 0;
+  for (std::size_t i = 0; i + 1 < x.size(); ++i) longest = std::max(longest, (x[i + 1] - x[i]).squaredNorm());
+  return std::sqrt(longest);
+}
+
+// An iteration that was cut off may leave edges that no force would. Goes back towards x0 until none is longer than the
+// limit or than the longest was: an edge's length is convex along the way. True when it had to.
+bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
+  const double limit = std::max(kMostStretch * model.rest_length, longest_edge(x0));
+  if (longest_edge(x) <= limit) return false;
+  for (int halving = 0; halving < 12; ++halving) {
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.5 * (x[i] + x0[i]);
+    if (longest_edge(x) <= limit) return true;
+  }
+  std::copy(x0.begin(), x0.end(), x.begin());
+  return true;
+}
+
 }  // namespace
 
 ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints)
@@ -67,6 +86,7 @@ ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const
                                                const StepSettings& settings) noexcept {
   const std::size_t n = model.vertices();
   const double per_dt = 1.0 / settings.dt;
+  band_.use(n);
   band_.set_zero();
   for (std::size_t i = 0; i < n; ++i) {
     const double inertia = model.mass[i] * per_dt * per_dt, drag = (model.drag[i] + state.ease[i]) * per_dt;
@@ -142,7 +162,10 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
     if (!out.finite) return out;
     const double allowed = settings.residual_target * out.load;
     out.converged = still || std::max(imbalance.vertex, imbalance.multiplier) <= allowed + rounding;
-    if (out.converged || iteration == settings.iterations) return out;
+    if (out.converged || iteration == settings.iterations) {
+      if (!out.converged && shorten(model, x0, state.x)) out.limited = true;
+      return out;
+    }
 
     band_.factor();
     band_.solve(gradient_[0].data());

@@ -13,5 +13,6 @@ inline constexpr double kStill = 1e-7;            ///< a solve that moves no ver
 inline constexpr double kSmallMove = 1e-4;        ///< a Newton step up to here needs no line search [mm]
 inline constexpr double kMeritNoise = 1e-13;      ///< relative rounding of a sum of energies
 inline constexpr int kMostHalvings = 5;           ///< of a Newton step
+inline constexpr double kMostStretch = 1.2;  ///< of an edge after an iteration that was cut off, to its rest length
 
 }  // namespace ligature::contact

@@ -15,7 +15,7 @@ BlockBand::BlockBand(std::size_t vertices)
 }
 
 void BlockBand::set_zero() noexcept {
-  for (auto& column : columns_) column.fill(0.0);
+  for (std::size_t j = 0; j < 3 * vertices_ + kHalf; ++j) columns_[j].fill(0.0);
 }
 
 void BlockBand::multiply(const double* x, double* y) const noexcept {

@@ -22,6 +22,8 @@ class BlockBand {
 
   /// Takes the memory for `vertices` block rows; everything zero.
   explicit BlockBand(std::size_t vertices = 0);
+  /// Uses only the first `vertices` block rows of that memory, for a shorter rod.
+  void use(std::size_t vertices) noexcept { vertices_ = vertices; }
   std::size_t vertices() const { return vertices_; }
 
   void set_zero() noexcept;

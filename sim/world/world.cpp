@@ -31,6 +31,7 @@ constexpr std::size_t kAllArms = kArms * kInstruments;
 constexpr double kTravelLimit = 5.0;   // of a vertex in one step [mm]
 constexpr double kEaseSpeed = 20.0;    // at which a released vertex may start to give way [mm/s]
 constexpr double kEaseDecay = 0.7;     // of its extra drag, per step
+constexpr double kSteep = 0.3;         // sine of the angle to a plane's normal below which a jaw comes from above
 constexpr double kGripShedding = 0.5;  // a sliding vertex this far outside the faces is no longer held [mm]
 
 struct Plane {
@@ -96,6 +97,8 @@ struct World::State {
   void detect(StepReport& report) noexcept;
   void detect_planes(std::uint32_t thread) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
+  void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
+                   double thread_radius, Constraint& c, double& gap) const noexcept;
   void add_grips(std::uint32_t thread) noexcept;
   void warm_start() noexcept;
   void solve(StepReport& report) noexcept;
@@ -228,6 +231,32 @@ void World::State::detect_planes(std::uint32_t thread) noexcept {
     }
 }
 
+// A jaw that comes down beside a thread on the bench would wedge it: with both frictions such a wedge locks, while the
+// real thread rolls away. Where the thread lies on a plane the two gaps together leave it a distance along the plane,
+//
+//      jaw axis o                        h^2 = radius^2 - height^2
+//        height |  \ radius
+//      ---------+---o thread axis        so that is what the contact asks for, pushing along the plane.
+//               | h |
+//
+// A jaw from straight above keeps its normal.
+void World::State::along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
+                               double thread_radius, Constraint& c, double& gap) const noexcept {
+  for (const Plane& plane : planes) {
+    if (plane.normal.dot(place) - plane.offset > 1.5 * thread_radius || plane.normal.dot(c.normal) >= 0) continue;
+    const Vector3d along = c.normal - plane.normal.dot(c.normal) * plane.normal;
+    if (along.norm() < kSteep) continue;
+    const auto reach = [&](const Vector3d& axis) {
+      const double height = plane.normal.dot(axis - place);
+      return std::sqrt(std::max(0.0, radius * radius - height * height));
+    };
+    c.normal = along.normalized();
+    c.offset = c.normal.dot(axis1) + reach(axis1);
+    gap = c.normal.dot(place - axis0) - reach(axis0);
+    return;
+  }
+}
+
 void World::State::detect_arms(std::uint32_t thread) noexcept {
   const Thread& t = threads[thread];
   const std::size_t segments = t.x0.size() - 1;
@@ -270,7 +299,6 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
           if (std::abs(place_T.z) < tool.radius(place_T.x) && std::abs(place_T.y) < inner && tool.opening() > 0)
             n = Vector3d(0, -Forceps::side(arm), 0);
         }
-        const double gap = n.dot(place_A - axis_A) - radius;
         m.live = true;
         m.normal_A = n;
 
@@ -278,8 +306,13 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         c.vertex = static_cast<std::uint32_t>(j);
         c.w0 = 1.0 - near.s;
         c.w1 = near.s;
-        c.normal = to_eigen(rotate(X_WA1.q, from_eigen(n)));
-        c.offset = c.normal.dot(to_eigen(X_WA1 * from_eigen(axis_A))) + radius;
+        const Vector3d place = (1.0 - near.s) * t.x0[j] + near.s * t.x0[j + 1];
+        const Vector3d axis0 = to_eigen(X_WA0 * from_eigen(axis_A)), axis1 = to_eigen(X_WA1 * from_eigen(axis_A));
+        const Vector3d n0 = to_eigen(rotate(X_WA0.q, from_eigen(n))), n1 = to_eigen(rotate(X_WA1.q, from_eigen(n)));
+        c.normal = n1;
+        c.offset = n1.dot(axis1) + radius;
+        double gap = n0.dot(place - axis0) - radius;
+        along_bench(place, axis0, axis1, radius, t.model.radius, c, gap);
         c.slack = std::max(0.0, -gap - contact::kRecoverySpeed * params.step_s);
         c.anchor = to_eigen(X_WA1 * from_eigen(place_A));
         c.friction = params.friction.thread_tool;
