@@ -63,7 +63,7 @@ void add_box(Mesh& mesh, Vec3 centre, Vec3 ax, Vec3 ay, Vec3 az, double bevel, M
   }
 }
 
-constexpr std::uint32_t kArmSides = 20;
+constexpr std::uint32_t kArmSides = 14;
 
 /// Cross-section of an arm: a superellipse whose inner side (towards y = 0) is flattened into the gripping face.
 struct SectionPoint {
@@ -157,7 +157,7 @@ void add_vessel_half(Mesh& mesh, Vec3 cut, Vec3 far, double radius, double seed)
   if (length < 1e-6) return;
   const Vec3 axis = unit(far - cut);
   const Vec3 e1 = unit(cross(axis, std::abs(axis.z) < 0.9 ? Vec3{0, 0, 1} : Vec3{1, 0, 0})), e2 = cross(axis, e1);
-  constexpr std::size_t sides = 36, rows = 24;
+  constexpr std::size_t sides = 24, rows = 14;
   const double wall = 0.24 * radius, depth = std::min(length, 3 * radius);
   // The scissors leave a slightly uneven rim, and the media everts it a little.
   const auto edge = [&](double phi) {
@@ -175,7 +175,7 @@ void add_vessel_half(Mesh& mesh, Vec3 cut, Vec3 far, double radius, double seed)
     const double slope = (outside(x0 + 1e-3, phi) - outside(x0, phi)) / 1e-3;
     return LathePoint{x0 + edge(phi) * std::max(0.0, 1 - x0 / (2 * radius)), outside(x0, phi), slope};
   });
-  constexpr std::size_t inner_rows = 8;
+  constexpr std::size_t inner_rows = 5;
   add_lathe(mesh, cut, axis, e1, e2, inner_rows, sides, Material::vessel_inside, true, [&](std::size_t k, double phi) {
     const double x0 = depth * static_cast<double>(k) / (inner_rows - 1);
     return LathePoint{x0 + edge(phi) * std::max(0.0, 1 - x0 / (2 * radius)) + 0.04 * radius,

@@ -34,7 +34,7 @@ struct ArmStation {
   double half_y_mm = 0;    ///< thickness/2
   double half_z_mm = 0;    ///< width/2
 };
-inline constexpr std::size_t kArmStations = 30;
+inline constexpr std::size_t kArmStations = 22;
 /// From the tip to the hinge. The gripping faces meet in y = 0 along the jaw; behind it the arms bow apart.
 std::array<ArmStation, kArmStations> arm_stations(const ForcepsShape& shape);
 

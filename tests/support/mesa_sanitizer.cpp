@@ -10,8 +10,10 @@ extern "C" const char* __lsan_default_suppressions() {
   return "leak:libVkLayer_khronos_validation.so\nleak:libdbus-1.so\n";
 }
 #elif defined(__SANITIZE_THREAD__)
-// The driver's own threads and its JIT synchronise in ways that ThreadSanitizer does not see.
+// The driver's own threads and its JIT, the validation layer and the video codec synchronise in ways that
+// ThreadSanitizer does not see. GDAL, which OpenCV loads for its image formats, takes two locks both ways round.
 extern "C" const char* __tsan_default_suppressions() {
-  return "race:libvulkan_lvp.so\nrace:libLLVM\n";
+  return "race:libvulkan_lvp.so\nrace:libLLVM\nrace:libavcodec.so\nrace:libavutil.so\n"
+         "race:libVkLayer_khronos_validation.so\ndeadlock:libgdal.so\n";
 }
 #endif
