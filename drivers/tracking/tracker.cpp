@@ -25,6 +25,7 @@ constexpr std::size_t kMarkersEach = kMarkers / kInstruments;
 constexpr std::size_t kPoints = 2;  // 3-D candidates kept per marker
 constexpr int kFitSteps = 12;
 constexpr double kVelocityGain = 0.5;
+constexpr double kHiddenTurn = 0.3, kHiddenOpening = 0.2;  // what a hand may do unseen [rad/s]
 
 Matrix3d cross_matrix(const Vector3d& v) {
   Matrix3d m;
@@ -320,12 +321,18 @@ Fit Tracker::State::fit(const Instrument& in, std::size_t first_marker, Estimate
   if (rows < 8 || result.cameras < 2) return result;
   if (!whole && !prior) return result;
 
-  // Widths of the prior. Whole: far wider than any image, kept only against a singular matrix. Something hidden: the
-  // last pose, held ever more loosely as time goes by.
-  Vector7 prior_weight;
-  const double turn = whole ? 1.0 : 0.02 + 1.0 * hidden_s, shift = whole ? 100.0 : 1.0 + 100 * hidden_s;
-  const double open = whole ? 1.0 : 0.01 + 0.4 * hidden_s;
-  prior_weight << Vector3d::Constant(1 / (turn * turn)), Vector3d::Constant(1 / (shift * shift)), 1 / (open * open);
+  // Widths of the prior, as weights. Whole: far wider than any image, kept only against a singular matrix. Something
+  // hidden: close to the prediction, anew each trigger; the opening closest, because marker distances speak of it so
+  // faintly that their bias would walk away with it. What the hand may do unseen meanwhile widens the covariance only.
+  const auto weights = [](double turn, double shift, double open) {
+    Vector7 w;
+    w << Vector3d::Constant(1 / (turn * turn)), Vector3d::Constant(1 / (shift * shift)), 1 / (open * open);
+    return w;
+  };
+  const Vector7 prior_weight = whole ? weights(1, 100, 1) : weights(0.02, 10, 0.002);
+  const Vector7 believed_weight =
+      whole ? prior_weight
+            : weights(0.01 + kHiddenTurn * hidden_s, 10 + 100 * hidden_s, 0.005 + kHiddenOpening * hidden_s);
   const Estimate anchor = prior ? *prior : x;
 
   Matrix7 H;
@@ -377,6 +384,7 @@ Fit Tracker::State::fit(const Instrument& in, std::size_t first_marker, Estimate
     if (dx.head<3>().norm() < 1e-8 && dx.segment<3>(3).norm() < 1e-6 && std::abs(dx[6]) < 1e-8) break;
   }
   result.x = x;
+  H.diagonal() += believed_weight - prior_weight;
   result.covariance = H.inverse();
   result.ok = result.covariance.allFinite() && x.p.allFinite() && std::isfinite(x.opening);
   return result;
