@@ -15,6 +15,13 @@ using test::slurp;
 using test::TempDir;
 using test::with;
 
+/// The shipped scene with its thread given as a material.
+std::string bench_of_nylon() {
+  std::string text = slurp(kSourceDir / "config/scenarios/bench_grasp.toml");
+  const auto from = text.find("stretch_stiffness_mn"), until = text.find("drag_mn_s_per_mm2");
+  return text.replace(from, until - from, "young_gpa         = 2.5\npoisson           = 0.4\n");
+}
+
 TEST(ScenarioFile, TheShippedBenchIsInSimsUnits) {
   const auto s = load_scenario(kSourceDir / "config/scenarios/bench_grasp.toml");
   ASSERT_TRUE(s) << s.error().message;
@@ -28,10 +35,9 @@ TEST(ScenarioFile, TheShippedBenchIsInSimsUnits) {
   EXPECT_EQ(t.segment_mm, 0.2);
   EXPECT_EQ(t.diameter_mm, 0.2);
   EXPECT_DOUBLE_EQ(t.material.drag, 3e-3);
-  // CONTRACT names these stiffnesses for this material; printed there to five digits.
-  EXPECT_NEAR(t.material.stretch_stiffness, 78540e3, 0.5e3);
-  EXPECT_NEAR(t.material.bend_stiffness, 196.35e3, 5);
-  EXPECT_NEAR(t.material.twist_stiffness, 140.25e3, 5);
+  EXPECT_DOUBLE_EQ(t.material.stretch_stiffness, 188000e3);
+  EXPECT_DOUBLE_EQ(t.material.bend_stiffness, 2000);
+  EXPECT_DOUBLE_EQ(t.material.twist_stiffness, 1500);
   // 1140 kg/m^3 times the cross section of pi (0.1 mm)^2.
   EXPECT_NEAR(t.material.linear_density, 1140e-6 * 3.14159265358979 * 0.01, 1e-15);
   ASSERT_EQ(w.planes.size(), 1u);
@@ -48,6 +54,16 @@ TEST(ScenarioFile, TheShippedBenchIsInSimsUnits) {
     EXPECT_DOUBLE_EQ(f.grasp_reach_mm, jaws.grasp_reach_mm);
   }
   EXPECT_EQ(s->capacity.vertices, 512u);
+}
+
+TEST(ScenarioFile, StiffnessesComeFromTheMaterial) {
+  const auto s = parse_scenario(bench_of_nylon(), kSourceDir / "config/scenarios/bench_grasp.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto& m = s->params.threads[0].material;
+  // CONTRACT names these stiffnesses for this material; printed there to five digits.
+  EXPECT_NEAR(m.stretch_stiffness, 78540e3, 0.5e3);
+  EXPECT_NEAR(m.bend_stiffness, 196.35e3, 5);
+  EXPECT_NEAR(m.twist_stiffness, 140.25e3, 5);
 }
 
 TEST(ScenarioFile, StiffnessesGivenDirectlyWin) {
@@ -153,7 +169,7 @@ TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
 }
 
 TEST(ScenarioFile, EveryMistakeIsNamedWithItsKey) {
-  const std::string good = slurp(kSourceDir / "config/scenarios/bench_grasp.toml");
+  const std::string good = bench_of_nylon();
   struct Case {
     const char *from, *to, *says;
   };

@@ -81,6 +81,7 @@ TEST_F(Cli, BadProfileNamesFileLineKeyRangeAndRemedyAndStartsNothing) {
   std::string text(std::istreambuf_iterator<char>(in), {});
   const auto at = text.find("noise       = 0.02");
   ASSERT_NE(at, std::string::npos);
+  const int line = 1 + lines(text.substr(0, at));
   text.replace(at, 18, "noise       = 7.00");
   const std::string root = LIGATURE_SOURCE_DIR;
   for (std::size_t p; (p = text.find("\"../")) != std::string::npos;) text.replace(p, 4, "\"" + root + "/config/");
@@ -90,7 +91,6 @@ TEST_F(Cli, BadProfileNamesFileLineKeyRangeAndRemedyAndStartsNothing) {
   const Answer answer = ligature("run --profile " + file + " --out " + out);
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_EQ(lines(answer.err), 1) << answer.err;
-  const int line = 1 + lines(text.substr(0, at));
   EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'virtual.noise' is 7"), std::string::npos) << answer.err;
   EXPECT_NE(answer.err.find("must be"), std::string::npos) << answer.err;
   EXPECT_FALSE(std::filesystem::exists(out));
