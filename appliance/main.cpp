@@ -4,8 +4,10 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -81,6 +83,22 @@ int run(const RunArguments& arguments) {
   return outcome->exit_code;
 }
 
+/// Replaces this process by ligature-bench, which stands beside it and alone links the peers.
+int bench(const char* self, const std::vector<std::string>& arguments) {
+  std::error_code wrong;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", wrong);
+  if (wrong) program = self;
+  program.replace_filename("ligature-bench");
+  std::vector<std::string> words{program.string()};
+  words.insert(words.end(), arguments.begin(), arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  execv(program.c_str(), argv.data());
+  fmt::print(stderr, "{}: cannot be started: {}: build the target ligature-bench\n", program.string(), std::strerror(errno));
+  return 2;
+}
+
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
   if (!result) return complain(result.error());
@@ -127,6 +145,10 @@ int main(int argc, char** argv) {
   doctor_verb->add_flag("--json", doctor_json, "print the findings as one JSON object");
   doctor_verb->footer("Example: ligature doctor");
 
+  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: every stage, p50 to max");
+  bench_verb->prefix_command();
+  bench_verb->footer("Example: ligature bench --json");
+
   std::string replay_directory;
   bool replay_json = false;
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
@@ -147,6 +169,7 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
 
   if (*run_verb) return run(arguments);
+  if (*bench_verb) return bench(argv[0], bench_verb->remaining());
   if (*replay_verb) return replay(replay_directory, replay_json);
   const auto findings = doctor::examine();
   if (doctor_json)

@@ -1,0 +1,154 @@
+/// The pipeline's stages, each alone on one thread, on what the demo recording really holds: decode, detection of four
+/// frames, fit, physics with bench contact and grasps, picture.
+#include <array>
+#include <cstdio>
+#include <memory>
+#include <vector>
+
+#include "appliance/run/session_files.hpp"
+#include "config/profile_file.hpp"
+#include "config/rig_file.hpp"
+#include "config/scenario_file.hpp"
+#include "drivers/camera/recorded.hpp"
+#include "drivers/markers/detector.hpp"
+#include "drivers/tracking/tracker.hpp"
+#include "render/renderer.hpp"
+#include "sim/world/world.hpp"
+#include "tests/bench/table.hpp"
+
+namespace ligature::bench {
+namespace {
+
+using watchdog::Histogram;
+
+template <class Function>
+void time_into(Histogram& histogram, Function&& function) {
+  const std::int64_t start = rt::monotonic_now_ns();
+  function();
+  histogram.record(rt::monotonic_now_ns() - start);
+}
+
+/// Plays the recording through decoding, detection and fit. @return every sample, in order
+Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::string& directory,
+                                                      const drivers::Rig& rig) {
+  auto recording =
+      drivers::open_recording(directory, drivers::ImageSize{rig.cameras[0].width_px, rig.cameras[0].height_px});
+  if (!recording) return unexpected(recording.error());
+  auto tracker = drivers::Tracker::create(rig);
+  if (!tracker) return unexpected(tracker.error());
+  std::vector<drivers::MarkerDetector> detectors;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    auto detector = drivers::MarkerDetector::create(rig, c);
+    if (!detector) return unexpected(detector.error());
+    detectors.push_back(std::move(*detector));
+  }
+  auto decode = std::make_unique<Histogram>(), detect = std::make_unique<Histogram>(), fit = std::make_unique<Histogram>();
+  std::array<drivers::Frame, kCameras> frames;
+  std::array<drivers::FrameStatus, kCameras> status{};
+  std::array<drivers::MarkerSet, kCameras> sets;
+  std::array<const drivers::MarkerSet*, kCameras> pointers{&sets[0], &sets[1], &sets[2], &sets[3]};
+  std::vector<InstrumentSample> samples;
+  for (;;) {
+    bool over = false;
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      time_into(*decode, [&] { status[c] = recording->cameras[c]->next(frames[c]); });
+      over = over || status[c] == drivers::FrameStatus::end;
+    }
+    if (over) break;
+    time_into(*detect, [&] {
+      for (std::size_t c = 0; c < kCameras; ++c) {
+        detectors[c].detect(frames[c], status[c], sets[c]);
+        sets[c].sequence = frames[c].sequence;
+        sets[c].mid_exposure_ns = frames[c].mid_exposure_ns;
+      }
+    });
+    InstrumentSample sample;
+    time_into(*fit, [&] { sample = tracker->track(pointers); });
+    samples.push_back(sample);
+  }
+  table.add("decode one 640x480 frame (H.264)", *decode);
+  table.add("detect markers in four 640x480 frames", *detect);
+  table.add("fit both forceps", *fit);
+  return samples;
+}
+
+struct Stages {
+  std::array<Histogram, kStepStages> histograms;
+  std::int64_t mark_ns = 0;
+  static void done(void* context, StepStage stage) noexcept {
+    auto& self = *static_cast<Stages*>(context);
+    const std::int64_t now = rt::monotonic_now_ns();
+    self.histograms[static_cast<std::size_t>(stage)].record(now - self.mark_ns);
+    self.mark_ns = now;
+  }
+};
+
+}  // namespace
+
+bool measure_stages(Table& table, const std::string& profile_file) {
+  const auto fail = [](const Error& error) {
+    std::fprintf(stderr, "%s\n", error.message.c_str());
+    return false;
+  };
+  const auto profile = config::load_profile(profile_file);
+  if (!profile) return fail(profile.error());
+  const auto rig = config::load_rig(profile->rig);
+  if (!rig) return fail(rig.error());
+  auto scenario = config::load_scenario(profile->scenario);
+  if (!scenario) return fail(scenario.error());
+  appliance::place_scene(*rig, scenario->params);
+  const auto samples = track_recording(table, profile->cameras.directory, *rig);
+  if (!samples) return fail(samples.error());
+
+  // Three rounds of the whole session, so that p99.9 rests on thousands of steps.
+  auto steps = std::make_unique<Histogram>(), held = std::make_unique<Histogram>(), snap = std::make_unique<Histogram>();
+  auto stages = std::make_unique<Stages>();
+  std::vector<SceneSnapshot> pictures;
+  std::uint64_t hash = 0;
+  for (int round = 0; round < 3; ++round) {
+    auto world = world::World::create(scenario->params, scenario->capacity);
+    if (!world) return fail(world.error());
+    world->observe_stages(&Stages::done, stages.get());
+    auto snapshot = std::make_unique<SceneSnapshot>();
+    std::size_t next = 0;
+    const double step_s = scenario->params.step_s;
+    for (std::uint64_t k = 1; next + 1 < samples->size(); ++k) {
+      const auto t = static_cast<std::int64_t>(static_cast<double>(k) * step_s * 1e9);
+      while (next + 1 < samples->size() && (*samples)[next + 1].mid_exposure_ns <= t) ++next;
+      StepReport report;
+      const std::int64_t start = rt::monotonic_now_ns();
+      stages->mark_ns = start;
+      report = world->step((*samples)[next]);
+      const std::int64_t spent = rt::monotonic_now_ns() - start;
+      steps->record(spent);
+      if (report.grasped_vertices > 0) held->record(spent);
+      time_into(*snap, [&] { world->snapshot(*snapshot); });
+      if (round == 0 && k % 40 == 0) pictures.push_back(*snapshot);
+    }
+    hash = world->state_hash();
+  }
+  table.add("physics step, all", *steps);
+  table.add("physics step, thread grasped", *held);
+  static constexpr std::array<const char*, kStepStages> kNames{"  instruments", "  detect",    "  couple",
+                                                               "  solve",       "  integrate", "  finish"};
+  for (std::size_t i = 0; i < kNames.size(); ++i) table.add(kNames[i], stages->histograms[i]);
+  table.add("snapshot", *snap);
+  char text[64];
+  std::snprintf(text, sizeof text, "state after the session: %016llx", static_cast<unsigned long long>(hash));
+  table.remark(text);
+
+  for (const int samples_per_pixel : {1, 4}) {
+    render::RenderParams params = profile->render.params;
+    params.presenter = "offscreen";
+    params.samples = samples_per_pixel;
+    auto renderer = render::Renderer::create(params, "bench");
+    if (!renderer) return fail(renderer.error());
+    auto picture = std::make_unique<Histogram>();
+    for (const SceneSnapshot& scene : pictures) time_into(*picture, [&] { (*renderer)->render(scene); });
+    table.add("stereo picture, " + std::to_string(samples_per_pixel) + " sample(s)", *picture);
+    table.remark((*renderer)->info().line());
+  }
+  return true;
+}
+
+}  // namespace ligature::bench

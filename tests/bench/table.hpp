@@ -1,0 +1,48 @@
+#pragma once
+/// Rows of a benchmark: warm up, measure, print percentiles. One unit for all rows, so that stages compare at a glance.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "appliance/rt/clock.hpp"
+#include "appliance/watchdog/histogram.hpp"
+
+namespace ligature::bench {
+
+class Table {
+ public:
+  /// Runs `function` rounds/10 times to warm up, then `rounds` times measured one by one.
+  template <class Function>
+  void measure(const std::string& name, int rounds, Function&& function) {
+    auto histogram = std::make_unique<watchdog::Histogram>();
+    for (int i = 0; i < rounds / 10; ++i) function();
+    for (int i = 0; i < rounds; ++i) {
+      const std::int64_t start = rt::monotonic_now_ns();
+      function();
+      histogram->record(rt::monotonic_now_ns() - start);
+    }
+    add(name, *histogram);
+  }
+  void heading(const std::string& text);
+  void add(const std::string& name, const watchdog::Histogram& histogram);
+  /// A line of its own under the row before, e.g. the state hash beside the time.
+  void remark(const std::string& text);
+  /// {"rows": [{"section", "name", "count", "p50_ms", "p99_ms", "p999_ms", "max_ms"}], "remarks": [..]}
+  std::string json() const;
+
+ private:
+  struct Row {
+    std::string section, name;
+    std::uint64_t count;
+    double p50_ms, p99_ms, p999_ms, max_ms;
+  };
+  std::string section_;
+  std::vector<Row> rows_;
+  std::vector<std::string> remarks_;
+};
+
+void measure_plumbing(Table& table);
+/// Every stage of the pipeline on the shipped demo recording. @return false when it cannot be played
+bool measure_stages(Table& table, const std::string& profile);
+
+}  // namespace ligature::bench
