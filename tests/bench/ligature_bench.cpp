@@ -9,17 +9,17 @@ namespace ligature::bench {
 
 void Table::heading(const std::string& text) {
   section_ = text;
-  std::fprintf(stderr, "\n%s\n%-44s %8s %9s %9s %9s %9s\n", text.c_str(), "", "count", "p50 ms", "p99 ms", "p99.9 ms",
-               "max ms");
+  std::fprintf(stderr, "\n%s\n%-44s %8s %11s %11s %11s %11s\n", text.c_str(), "", "count", "p50 us", "p99 us", "p99.9 us",
+               "max us");
 }
 
 void Table::add(const std::string& name, const watchdog::Histogram& histogram) {
-  const auto ms = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-6; };
-  rows_.push_back({section_, name, histogram.count(), ms(histogram.percentile_ns(0.5)), ms(histogram.percentile_ns(0.99)),
-                   ms(histogram.percentile_ns(0.999)), ms(histogram.max_ns())});
+  const auto us = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
+  rows_.push_back({section_, name, histogram.count(), us(histogram.percentile_ns(0.5)), us(histogram.percentile_ns(0.99)),
+                   us(histogram.percentile_ns(0.999)), us(histogram.max_ns())});
   const Row& r = rows_.back();
-  std::fprintf(stderr, "%-44s %8llu %9.4f %9.4f %9.4f %9.4f\n", name.c_str(), static_cast<unsigned long long>(r.count),
-               r.p50_ms, r.p99_ms, r.p999_ms, r.max_ms);
+  std::fprintf(stderr, "%-44s %8llu %11.2f %11.2f %11.2f %11.2f\n", name.c_str(), static_cast<unsigned long long>(r.count),
+               r.p50_us, r.p99_us, r.p999_us, r.max_us);
 }
 
 void Table::remark(const std::string& text) {
@@ -30,8 +30,8 @@ void Table::remark(const std::string& text) {
 std::string Table::json() const {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& r : rows_)
-    rows.push_back({{"section", r.section}, {"name", r.name}, {"count", r.count}, {"p50_ms", r.p50_ms},
-                    {"p99_ms", r.p99_ms}, {"p999_ms", r.p999_ms}, {"max_ms", r.max_ms}});
+    rows.push_back({{"section", r.section}, {"name", r.name}, {"count", r.count}, {"p50_us", r.p50_us},
+                    {"p99_us", r.p99_us}, {"p999_us", r.p999_us}, {"max_us", r.max_us}});
   return nlohmann::json{{"rows", rows}, {"remarks", remarks_}}.dump(2);
 }
 

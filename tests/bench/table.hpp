@@ -27,14 +27,14 @@ class Table {
   void add(const std::string& name, const watchdog::Histogram& histogram);
   /// A line of its own under the row before, e.g. the state hash beside the time.
   void remark(const std::string& text);
-  /// {"rows": [{"section", "name", "count", "p50_ms", "p99_ms", "p999_ms", "max_ms"}], "remarks": [..]}
+  /// {"rows": [{"section", "name", "count", "p50_us", "p99_us", "p999_us", "max_us"}], "remarks": [..]}
   std::string json() const;
 
  private:
   struct Row {
     std::string section, name;
     std::uint64_t count;
-    double p50_ms, p99_ms, p999_ms, max_ms;
+    double p50_us, p99_us, p999_us, max_us;
   };
   std::string section_;
   std::vector<Row> rows_;
