@@ -29,7 +29,7 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const st
                      const std::vector<Vector3d>& x) {
   if (c.kind == Constraint::Kind::grip) {
     const bool first = !c.settled;
-    c.settled = true;
+    c.settled = c.settled || fraction == 1.0;
     return first;
   }
   if (!c.engaged) {

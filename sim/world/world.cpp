@@ -334,6 +334,7 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       held.anchor_T = forceps[f].squeezed(held.anchor_T, t.model.radius);
       Constraint c;
       c.kind = Constraint::Kind::grip;
+      c.flipped = true;  // the secant: a grip at its bound must not be without stiffness
       c.vertex = held.vertex;
       c.anchor = to_eigen(forceps[f].X_WT() * held.anchor_T);
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
