@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 #include <sys/wait.h>
 
@@ -137,6 +138,26 @@ TEST_F(Cli, DoctorJsonIsOneObject) {
   const Answer answer = ligature("doctor --json");
   EXPECT_TRUE(nlohmann::json::accept(answer.out)) << answer.out;
   EXPECT_TRUE(answer.exit_code == 0 || answer.exit_code == 1);
+}
+
+TEST(Readme, NamesEveryPackageThatTheBootstrapInstallsAndNoOther) {
+  const std::string root = LIGATURE_SOURCE_DIR;
+  std::ifstream list(root + "/deploy/packages.txt"), readme(root + "/README.md");
+  std::set<std::string> wanted, named;
+  for (std::string line; std::getline(list, line);)
+    if (!line.empty() && line[0] != '#') wanted.insert(line.substr(0, line.find_first_of(" #")));
+  bool libraries = false;
+  for (std::string line; std::getline(readme, line);) {
+    if (line.rfind("## ", 0) == 0) libraries = line == "## Libraries";
+    if (libraries && line.rfind("| `", 0) == 0) named.insert(line.substr(3, line.find('`', 3) - 3));
+  }
+  EXPECT_FALSE(wanted.empty());
+  EXPECT_EQ(named, wanted);
+}
+
+TEST(Readme, EveryRoomHasOne) {
+  for (const char* room : {"sim", "drivers", "render", "config", "appliance", "tests", "deploy"})
+    EXPECT_TRUE(std::filesystem::exists(std::string(LIGATURE_SOURCE_DIR) + "/" + room + "/README.md")) << room;
 }
 
 }  // namespace
