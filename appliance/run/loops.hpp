@@ -60,6 +60,7 @@ class TrackingLoop {
   using Sets = std::array<const drivers::MarkerSet*, kCameras>;
   void run_lockstep() noexcept;
   void run_realtime() noexcept;
+  bool all_lost() const noexcept;
   bool publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,
                const watchdog::FrameRecord& record) noexcept;
   void note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept;

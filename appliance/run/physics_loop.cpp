@@ -4,7 +4,7 @@
 namespace ligature::appliance {
 namespace {
 
-constexpr std::uint64_t kNothing = ~std::uint64_t{0};
+constexpr std::int64_t kNothing = INT64_MIN;
 
 }  // namespace
 
@@ -87,19 +87,22 @@ void PhysicsLoop::run() noexcept {
   const bool realtime = pipeline_.realtime();
   const auto& non_finite_at = pipeline_.settings.faults.non_finite_at_ns;
   std::size_t next_non_finite = 0;
-  std::uint64_t logged = kNothing;
+  std::int64_t logged = kNothing;  // mid-exposure of the sample logged last
   for (std::uint64_t k = 1; !pipeline_.stopping(); ++k) {
     const std::int64_t t = static_cast<std::int64_t>(k) * pipeline_.settings.step_ns;
     if (t > pipeline_.settings.duration_ns) break;
     const std::int64_t grid = pipeline_.start_ns + t;
     if (realtime) rt::sleep_until(grid);  // the grid is absolute: an overrun delays steps, it never shifts the phase
-    if (!take_samples(t - pipeline_.settings.sample_delay_ns) || ended_) break;
+    if (!take_samples(t - pipeline_.settings.sample_delay_ns)) break;
+    // The last sample holds as long as any other would have.
+    const std::int64_t sample_end = current_.sample.mid_exposure_ns + pipeline_.settings.camera_period_ns;
+    if (ended_ && t - pipeline_.settings.sample_delay_ns >= sample_end) break;
 
     const std::int64_t begin = rt::monotonic_now_ns();
     monitor_.begin(realtime ? grid : begin, begin);
-    const bool fresh = have_sample_ && current_.sample.sequence != logged;
+    const bool fresh = have_sample_ && current_.sample.mid_exposure_ns != logged;
     if (fresh || k == 1) pipeline_.sample_log.push({k, false, current_.sample});
-    if (fresh) logged = current_.sample.sequence;
+    if (fresh) logged = current_.sample.mid_exposure_ns;
     if (next_non_finite < non_finite_at.size() && t >= non_finite_at[next_non_finite]) {
       ++next_non_finite;
       world_.inject_non_finite();

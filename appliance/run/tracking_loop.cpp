@@ -61,60 +61,73 @@ void TrackingLoop::run_lockstep() noexcept {
 
 /// A trigger is complete when every camera whose stream goes on has delivered it or a later one, or
 /// `tracking_timeout` after its first image. When nothing comes at all the estimate is carried on at the cameras'
-/// rate, so that a loss is noticed in time.
+/// rate until it is lost; no further, because images that come late must still lie after it in time.
 void TrackingLoop::run_realtime() noexcept {
   const std::int64_t period = pipeline_.settings.camera_period_ns;
   const std::int64_t timeout = pipeline_.settings.tracking_timeout_ns;
-  std::uint64_t next = 0;             // the trigger being gathered
-  std::int64_t first_image_ns = 0;    // when its first image came; 0 = not yet
-  std::int64_t last_mid = -period;    // of the trigger before
+  std::uint64_t next = 0;           // the first trigger that has not been used
+  std::int64_t first_image_ns = 0;  // when its first image came; 0 = not yet
+  std::int64_t last_mid = -1;       // of the newest sample
   std::int64_t silence_at = pipeline_.start_ns + 4 * period + timeout;
+  std::uint32_t silent = 0;         // triggers in a row without any image
+  const auto usable = [&](rt::Link<CameraMarkers>& link) {
+    return link.consumed() > 0 && link.front().markers.sequence >= next && link.front().markers.mid_exposure_ns > last_mid;
+  };
   while (!pipeline_.stopping()) {
     const std::uint32_t seen = pipeline_.markers_arrived.prepare();
-    bool all_drained = true;
+    bool all_drained = true, present = false;
     std::size_t running = 0, delivered = 0;
-    bool present = false, later = false;
-    std::uint64_t latest = next;
+    std::uint64_t oldest = 0;
     for (auto& link : pipeline_.markers) {
       link->fetch();
       const bool drained = link->drained();
       all_drained = all_drained && drained;
       if (!drained) ++running;
-      if (link->consumed() == 0 || link->front().markers.sequence < next) continue;
+      if (!usable(*link)) continue;
       if (!drained) ++delivered;
-      present = present || link->front().markers.sequence == next;
-      later = later || link->front().markers.sequence > next;
-      latest = std::max(latest, link->front().markers.sequence);
-    }
-    if (later && !present) {  // every camera lost the one that was waited for
-      next = latest;
+      const std::uint64_t sequence = link->front().markers.sequence;
+      oldest = present ? std::min(oldest, sequence) : sequence;
       present = true;
-      continue;
     }
     const std::int64_t now = rt::monotonic_now_ns();
     if (present && first_image_ns == 0) first_image_ns = now;
-    const std::int64_t deadline = present ? first_image_ns + timeout : silence_at;
+    const bool hopeless = silent >= kLostAfter && all_lost();
+    const std::int64_t deadline = present ? first_image_ns + timeout : hopeless ? rt::kNever : silence_at;
     if (!(present && delivered >= running) && now < deadline) {
       if (all_drained && !present) return;
       monitor_.beat(now);
-      pipeline_.markers_arrived.wait(seen, deadline);
+      pipeline_.markers_arrived.wait(seen, std::min(deadline, now + rt::kNsPerS / 10));
       continue;
     }
 
     Trigger trigger;
-    for (std::size_t c = 0; c < kCameras; ++c)
-      if (pipeline_.markers[c]->consumed() > 0 && pipeline_.markers[c]->front().markers.sequence == next)
-        trigger.add(c, pipeline_.markers[c]->front());
-    const std::int64_t mid = trigger.images > 0 ? trigger.mid_sum_ns / trigger.images : last_mid + period;
-    if (trigger.images == 0) trigger.record.captured_ns = trigger.record.detected_ns = now;
-    // Its budget runs from the last image, which is what the trigger waited for.
-    const std::int64_t due = trigger.images > 0 ? trigger.record.detected_ns : now;
-    if (!publish(trigger.sets, next, mid, due, trigger.record)) return;
-    last_mid = std::max(mid, last_mid + 1);
-    ++next;
+    if (present)
+      for (std::size_t c = 0; c < kCameras; ++c)
+        if (usable(*pipeline_.markers[c]) && pipeline_.markers[c]->front().markers.sequence == oldest)
+          trigger.add(c, pipeline_.markers[c]->front());
     first_image_ns = 0;
-    silence_at = now + period + (trigger.images > 0 ? timeout : 0);
+    if (trigger.images > 0) {
+      // Its budget runs from the last image, which is what the trigger waited for.
+      last_mid = trigger.mid_sum_ns / trigger.images;
+      next = oldest + 1;
+      silent = 0;
+      silence_at = now + period + timeout;
+      if (!publish(trigger.sets, oldest, last_mid, trigger.record.detected_ns, trigger.record)) return;
+    } else {
+      ++silent;
+      silence_at = now + period;
+      if (last_mid < 0) continue;  // nothing was ever seen: nothing to carry on
+      last_mid += period;
+      trigger.record.captured_ns = trigger.record.detected_ns = now;
+      if (!publish(trigger.sets, next > 0 ? next - 1 : 0, last_mid, now, trigger.record)) return;
+    }
   }
+}
+
+bool TrackingLoop::all_lost() const noexcept {
+  for (const auto& status : status_)
+    if (status.load(std::memory_order_relaxed) != TrackStatus::lost) return false;
+  return true;
 }
 
 void TrackingLoop::note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept {
