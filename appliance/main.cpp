@@ -71,10 +71,12 @@ int run(const RunArguments& arguments) {
   options.profile = *profile;
   options.out = out;
   options.record = arguments.record;
+  if (options.record.empty() && profile->output.record_frames && !out.empty()) options.record = out / "recording";
   if (arguments.duration_s > 0) options.duration_s = arguments.duration_s;
   options.stop_request = &stop_request;
   options.strict = arguments.strict;
   options.progress = isatty(STDERR_FILENO) != 0;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
   const auto outcome = appliance::run_session(options);
   if (!outcome) return complain(outcome.error());
   fmt::print(stderr, "{}", outcome->table);
@@ -102,19 +104,18 @@ int bench(const char* self, const std::vector<std::string>& arguments) {
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
   if (!result) return complain(result.error());
-  const bool same = result->state_hash == result->recorded_hash;
+  const bool same = !result->complete || result->state_hash == result->recorded_hash;
   if (json)
-    fmt::print("{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"same\":{},\"grasps\":{}}}\n",
-               result->steps, result->state_hash, result->recorded_hash, same, result->grasps);
+    fmt::print("{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"complete\":{},\"same\":{},\"grasps\":{}}}\n",
+               result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->grasps);
   else
     fmt::print("{} steps, state {:016x}, recorded {:016x}: {}\n", result->steps, result->state_hash,
-               result->recorded_hash, same ? "the same" : "DIFFERENT");
+               result->recorded_hash,
+               !result->complete ? "the session was cut off, nothing to compare with" : same ? "the same" : "DIFFERENT");
   return same ? 0 : 1;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run_command(int argc, char** argv) {
   CLI::App app{"Ligature: the firmware of a microsurgery training appliance"};
   app.set_version_flag("--version", appliance::version_line());
   app.require_subcommand(1);
@@ -123,10 +124,13 @@ int main(int argc, char** argv) {
   RunArguments arguments;
   CLI::App* run_verb = app.add_subcommand("run", "the appliance: cameras, tracking, physics, stereo picture, watchdog");
   run_verb->add_option("--profile", arguments.profile, "name of a shipped profile (demo, virtual, appliance) or a file")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->take_last();
   run_verb->add_option("--duration", arguments.duration_s, "seconds of session time; default: the profile's")
-      ->check(CLI::Range(0.01, 1e6));
-  run_verb->add_option("--out", arguments.out, "folder for pictures, video, report.json and logs; made when missing");
+      ->check(CLI::Range(0.01, 1e6))
+      ->check([](const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "not a number"; });
+  run_verb->add_option("--out", arguments.out, "folder for pictures, video, report.json and logs; made when missing")
+      ->take_last();
   run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format");
   run_verb->add_option("--pace", arguments.pace, "wins over the profile's pace")
       ->check(CLI::IsMember({"lockstep", "realtime"}));
@@ -164,9 +168,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "ligature: {}: see `ligature --help`\n", wrong.what());
     return 2;
   }
-  std::signal(SIGINT, on_signal);
-  std::signal(SIGTERM, on_signal);
-  std::signal(SIGPIPE, SIG_IGN);
 
   if (*run_verb) return run(arguments);
   if (*bench_verb) return bench(argv[0], bench_verb->remaining());
@@ -177,4 +178,27 @@ int main(int argc, char** argv) {
   else
     fmt::print("{}", doctor::table(findings));
   return doctor::fit(findings) ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  // A write that fails is an answer to deal with, not a reason to die.
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  // What the decoders have to say of a broken file is said by us, in one line.
+  setenv("OPENCV_LOG_LEVEL", "SILENT", 0);
+  setenv("OPENCV_FFMPEG_LOGLEVEL", "-8", 0);
+  int code = 1;
+  try {
+    code = run_command(argc, argv);
+  } catch (const std::exception& wrong) {
+    std::fprintf(stderr, "ligature: ended by an error that nothing foresaw: %s\n", wrong.what());
+    return 1;
+  }
+  if (std::fflush(stdout) != 0) {
+    std::fprintf(stderr, "ligature: standard output cannot be written: %s\n", std::strerror(errno));
+    return 1;
+  }
+  return code;
 }

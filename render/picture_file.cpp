@@ -167,7 +167,7 @@ Result<std::unique_ptr<StereoVideo>> StereoVideo::open(const std::string& path, 
       continue;
     }
   }
-  return failure(path + ": no MP4 can be opened there: choose another directory, or install OpenCV with FFmpeg");
+  return unavailable(path + ": no MP4 can be opened there: choose another directory, or install OpenCV with FFmpeg");
 }
 
 Result<void> StereoVideo::write(const PictureView& picture) {

@@ -31,8 +31,9 @@ void CameraRecorder::run_camera(std::size_t camera) {
     drivers::Frame frame;
     frame.sequence = slot.sequence;
     frame.mid_exposure_ns = slot.mid_exposure_ns;
-    frame.image = slot.pixels;
-    if (const auto written = recorder_->write(camera, frame, drivers::FrameStatus::image);
+    if (slot.image) frame.image = slot.pixels;
+    const auto status = slot.image ? drivers::FrameStatus::image : drivers::FrameStatus::missing;
+    if (const auto written = recorder_->write(camera, frame, status);
         !written && !broken_.exchange(true))
       failure_ = written.error().message;
   }

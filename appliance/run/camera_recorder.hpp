@@ -22,6 +22,7 @@ class CameraRecorder {
   void run();
   // anybody
   bool broken() const { return broken_.load(std::memory_order_acquire); }
+  void give_up() { broken_.store(true, std::memory_order_release); }  ///< the disk is full: write nothing more
   // after run() has returned
   std::uint64_t skipped() const { return skipped_.load(); }  ///< images that came faster than they were encoded
   const std::string& failure_text() const { return failure_; }

@@ -30,7 +30,8 @@ class CameraLoop {
   bool failed() const { return failed_.load(std::memory_order_relaxed); }             ///< the source broke
 
  private:
-  void hand_to_recorder() noexcept;
+  void wait_until(std::int64_t due_ns) noexcept;
+  void hand_to_recorder(bool image) noexcept;
   Pipeline& pipeline_;
   watchdog::ThreadMonitor& monitor_;
   std::size_t index_;
@@ -83,6 +84,8 @@ class PhysicsLoop {
   // anybody
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
 
+  static constexpr std::size_t kPending = 64;  ///< samples that may wait for t - D to reach them
+
   /// Over the whole run; read it after the thread has ended.
   struct Totals {
     std::uint64_t state_hash = 0;
@@ -94,7 +97,6 @@ class PhysicsLoop {
   const Totals& totals() const { return totals_; }
 
  private:
-  static constexpr std::size_t kPending = 32;  ///< samples that wait for t - D to reach them
   static void stage_done(void* context, StepStage stage) noexcept;
   bool take_samples(std::int64_t until_ns) noexcept;
   void push_pending(const TrackedSample& sample) noexcept;
@@ -107,7 +109,8 @@ class PhysicsLoop {
   world::World world_;
   std::uint64_t scene_every_;
   TrackedSample current_;
-  bool have_sample_ = false, ended_ = false;
+  bool fresh_ = false;  ///< current_ has not been used by a step yet
+  bool ended_ = false;
   std::array<TrackedSample, kPending> pending_;
   std::size_t pending_first_ = 0, pending_count_ = 0;
   Totals totals_;
@@ -124,6 +127,8 @@ class RenderLoop {
   // The service thread: making a renderer is nothing for a real-time thread (the driver's workers inherit its policy).
   /// The renderer was lost and given up; a new one is wanted.
   bool wants_renderer() const { return wanted_.load(std::memory_order_acquire); }
+  /// Destroys the lost one. Before the new one is made: a display or a device may be had only once.
+  void drop_lost() { delete discarded_.exchange(nullptr, std::memory_order_acq_rel); }
   void give_renderer(std::unique_ptr<render::Renderer> renderer);
   /// One line shown above the picture, at most 96 characters; false = the last one is still on its way.
   bool set_message(std::string_view text);

@@ -1,13 +1,9 @@
+#include <utility>
+
 #include "appliance/run/loops.hpp"
 #include "sim/base/random.hpp"
 
 namespace ligature::appliance {
-namespace {
-
-constexpr std::int64_t kNothing = INT64_MIN;
-
-}  // namespace
-
 PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world,
                          std::uint64_t scene_every)
     : pipeline_(pipeline), monitor_(monitor), world_(std::move(world)), scene_every_(scene_every) {
@@ -31,7 +27,7 @@ void PhysicsLoop::push_pending(const TrackedSample& sample) noexcept {
 void PhysicsLoop::advance(std::int64_t until_ns) noexcept {
   while (pending_count_ > 0 && pending_[pending_first_].sample.mid_exposure_ns <= until_ns) {
     current_ = pending_[pending_first_];
-    have_sample_ = true;
+    fresh_ = true;
     pending_first_ = (pending_first_ + 1) % kPending;
     --pending_count_;
   }
@@ -87,7 +83,6 @@ void PhysicsLoop::run() noexcept {
   const bool realtime = pipeline_.realtime();
   const auto& non_finite_at = pipeline_.settings.faults.non_finite_at_ns;
   std::size_t next_non_finite = 0;
-  std::int64_t logged = kNothing;  // mid-exposure of the sample logged last
   for (std::uint64_t k = 1; !pipeline_.stopping(); ++k) {
     const std::int64_t t = static_cast<std::int64_t>(k) * pipeline_.settings.step_ns;
     if (t > pipeline_.settings.duration_ns) break;
@@ -100,9 +95,8 @@ void PhysicsLoop::run() noexcept {
 
     const std::int64_t begin = rt::monotonic_now_ns();
     monitor_.begin(realtime ? grid : begin, begin);
-    const bool fresh = have_sample_ && current_.sample.mid_exposure_ns != logged;
+    const bool fresh = std::exchange(fresh_, false);
     if (fresh || k == 1) pipeline_.sample_log.push({k, false, current_.sample});
-    if (fresh) logged = current_.sample.mid_exposure_ns;
     if (next_non_finite < non_finite_at.size() && t >= non_finite_at[next_non_finite]) {
       ++next_non_finite;
       world_.inject_non_finite();

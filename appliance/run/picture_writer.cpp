@@ -43,13 +43,16 @@ void PictureWriter::write_still(const PictureSlot& slot, const std::string& name
 void PictureWriter::write(const PictureSlot& slot) {
   const double time_s = static_cast<double>(slot.time_ns) * 1e-9;
   if (video_) {
-    // Session time decides where a picture stands in the video: a slow display repeats, a fast one is thinned out.
-    const auto wanted = static_cast<std::uint64_t>(std::lround(time_s * settings_.video_rate_hz));
-    if (wanted < video_->frames()) ++skipped_;
-    const bool first = video_->frames() == 0;
-    while (!broken() && (first || video_->frames() < wanted)) {
+    // Session time decides where a picture stands in the video: until then the one before goes on.
+    const auto place = static_cast<std::uint64_t>(std::lround(time_s * settings_.video_rate_hz));
+    if (place < video_->frames()) {
+      ++skipped_;
+    } else {
+      while (video_->frames() < place)
+        if (const auto done = video_->write(view_of(previous_.bgra.empty() ? slot : previous_)); !done)
+          return fail(done.error());
       if (const auto done = video_->write(view_of(slot)); !done) return fail(done.error());
-      if (first) break;
+      previous_ = slot;
     }
     ++written_;
   }

@@ -31,6 +31,7 @@ class PictureWriter {
   // anybody
   /// The disk refused: nothing more is written, the session goes on.
   bool broken() const { return broken_.load(std::memory_order_acquire); }
+  void give_up() { broken_.store(true, std::memory_order_release); }
   // after run() has returned
   const std::vector<std::string>& outputs() const { return outputs_; }
   const std::string& failure_text() const { return failure_; }
@@ -47,6 +48,7 @@ class PictureWriter {
   std::unique_ptr<render::StereoVideo> video_;
   std::vector<std::string> outputs_;
   std::string failure_;
+  PictureSlot previous_;  ///< fills the video's time up to the next picture
   std::size_t next_still_ = 0;
   std::uint64_t written_ = 0, skipped_ = 0;
   std::atomic<bool> broken_{false};

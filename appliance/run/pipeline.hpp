@@ -30,6 +30,7 @@ struct PictureSlot {
 
 /// A camera's image on its way to the recorder.
 struct RecordSlot {
+  bool image = false;  ///< false: this trigger has none
   std::uint64_t sequence = 0;
   std::int64_t mid_exposure_ns = 0;
   cv::Mat pixels;  ///< memory taken before the start
@@ -83,12 +84,14 @@ struct Pipeline {
 
   bool realtime() const { return settings.pace == Pace::realtime; }
   bool stopping() const { return stop_flag.load(std::memory_order_acquire); }
+  /// Somebody asked to stop: what waits for something that may never come gives up.
+  bool abandoned() const { return abandon_flag.load(std::memory_order_acquire); }
   /// Any thread: cameras, tracking and physics end at their next look; picture and files still get what was handed over.
   void end_input();
 
   const PipelineSettings settings;
   std::int64_t start_ns = 0;  ///< CLOCK_MONOTONIC at session time 0; set before the threads start
-  std::atomic<bool> stop_flag{false};
+  std::atomic<bool> stop_flag{false}, abandon_flag{false};
 
   rt::Signal markers_arrived;  ///< rung by every camera for the one tracking thread
   std::array<std::unique_ptr<rt::Link<CameraMarkers>>, kCameras> markers;

@@ -11,7 +11,7 @@ RenderLoop::~RenderLoop() {
 }
 
 void RenderLoop::give_renderer(std::unique_ptr<render::Renderer> renderer) {
-  delete discarded_.exchange(nullptr, std::memory_order_acq_rel);
+  drop_lost();
   wanted_.store(false, std::memory_order_relaxed);
   delete incoming_.exchange(renderer.release(), std::memory_order_acq_rel);
 }
@@ -43,26 +43,27 @@ void RenderLoop::run() noexcept {
   const std::int64_t refresh = pipeline_.settings.refresh_ns;
   const auto& lost_at = pipeline_.settings.faults.presenter_lost_at_ns;
   std::size_t next_lost = 0;
+  bool redraw = false;  // lockstep: the scene that was lost with its renderer is still to be shown
   for (;;) {
-    if (realtime) rt::sleep_until(rt::next_on_grid(pipeline_.start_ns, refresh, rt::monotonic_now_ns()));
+    const std::int64_t due = realtime ? rt::next_on_grid(pipeline_.start_ns, refresh, rt::monotonic_now_ns()) : 0;
+    if (realtime) rt::sleep_until(due);
     const std::int64_t asked = rt::monotonic_now_ns();
-    const std::int64_t due = realtime ? asked - (asked - pipeline_.start_ns) % refresh : 0;
-    if (renderer_ == nullptr) {
-      renderer_.reset(incoming_.exchange(nullptr, std::memory_order_acq_rel));
-      if (renderer_ == nullptr && !realtime) rt::sleep_until(asked + rt::kNsPerMs);
-    }
-    // While there is no renderer lockstep waits for the next one and realtime lets snapshots pass.
+    if (renderer_ == nullptr) renderer_.reset(incoming_.exchange(nullptr, std::memory_order_acq_rel));
     if (renderer_ == nullptr && !realtime) {
-      if (pipeline_.stopping()) break;
+      if (pipeline_.abandoned()) break;
       monitor_.beat(asked);
+      rt::sleep_until(asked + rt::kNsPerMs);
       continue;
     }
-    const rt::Take took = pipeline_.scenes.take(realtime ? asked : rt::kNever);
-    if (took == rt::Take::closed || took == rt::Take::stopped) break;
-    if (took == rt::Take::timeout || renderer_ == nullptr) {
-      monitor_.beat(asked);
-      continue;
+    if (!redraw) {
+      const rt::Take took = pipeline_.scenes.take(realtime ? asked : rt::kNever);
+      if (took == rt::Take::closed || took == rt::Take::stopped) break;
+      if (took == rt::Take::timeout || renderer_ == nullptr) {  // in realtime snapshots pass while there is no renderer
+        monitor_.beat(asked);
+        continue;
+      }
     }
+    redraw = false;
 
     const StampedScene& in = pipeline_.scenes.front();
     const std::int64_t begin = rt::monotonic_now_ns();
@@ -85,6 +86,7 @@ void RenderLoop::run() noexcept {
       // Destroying it is the service thread's work too.
       delete discarded_.exchange(renderer_.release(), std::memory_order_acq_rel);
       wanted_.store(true, std::memory_order_release);
+      redraw = !realtime;
       monitor_.end(presented);
       continue;
     }
@@ -100,6 +102,7 @@ void RenderLoop::run() noexcept {
     }
     monitor_.end(rt::monotonic_now_ns());
   }
+  pipeline_.scenes.stop();  // nobody reads any more: physics must not wait
   if (pipeline_.pictures) pipeline_.pictures->close();
   monitor_.finish();
 }

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/session_files.hpp"
@@ -27,11 +28,13 @@ Result<ReplayResult> replay_session(const std::string& directory) {
     scenario_file = session.at("scenario").get<std::string>();
     rig_file = dir / session.at("rig").get<std::string>();
     samples_file = dir / session.at("samples").get<std::string>();
+    if (!session.at("steps").is_number_unsigned()) throw std::invalid_argument("steps is not a count");
     result.steps = session.at("steps").get<std::uint64_t>();
     step_s = session.at("step_s").get<double>();
     result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
+    result.complete = session.at("complete").get<bool>();
   } catch (const std::exception& wrong) {
-    return usage_error(fmt::format("{}: not a session file: {}", file.string(), wrong.what()));
+    return usage_error(fmt::format("{}: not a session file: {}: name the --out folder of a `ligature run`", file.string(), wrong.what()));
   }
   const auto rig = config::load_rig(rig_file);
   if (!rig) return unexpected(rig.error());
@@ -41,6 +44,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   scenario->params.step_s = step_s;
   const auto records = read_sample_log(samples_file);
   if (!records) return unexpected(records.error());
+  if (!result.complete) result.steps = records->empty() ? 0 : records->back().step;
   auto world = world::World::create(scenario->params, scenario->capacity);
   if (!world) return usage_error(fmt::format("{}: {}", scenario_file, world.error().message));
 

@@ -11,6 +11,7 @@ struct ReplayResult {
   std::uint64_t steps = 0;
   std::uint64_t state_hash = 0;
   std::uint64_t recorded_hash = 0;  ///< what the session itself reported
+  bool complete = true;             ///< false: the session was cut off; steps then reach to the log's last line
   std::uint32_t grasps = 0;
 };
 

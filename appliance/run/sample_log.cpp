@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <charconv>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 
@@ -25,6 +28,8 @@ class Fields {
   bool read(T& out) {
     const auto [next, wrong] = std::from_chars(at_, end_, out);
     if (wrong != std::errc{} || (next != end_ && *next != ',')) return false;
+    if constexpr (std::is_floating_point_v<T>)
+      if (!std::isfinite(out)) return false;
     at_ = next == end_ ? next : next + 1;
     return true;
   }
@@ -93,7 +98,7 @@ bool SampleLogWriter::write(const SampleRecord& record) {
   return std::fwrite(line.data(), 1, line.size(), file_) == line.size();
 }
 
-bool SampleLogWriter::flush() { return file_ && std::fflush(file_) == 0; }
+bool SampleLogWriter::flush() { return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0; }
 
 void SampleLogWriter::close() {
   if (file_) std::fclose(file_);
@@ -105,10 +110,12 @@ Result<std::vector<SampleRecord>> read_sample_log(const std::string& path) {
   if (!in) return usage_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::vector<SampleRecord> records;
   std::string line;
+  bool header = false;
   for (int number = 1; std::getline(in, line); ++number) {
     const bool whole = !in.eof();  // getline met a newline
     if (number == 1) {
       if (line != kHeader) return usage_error(fmt::format("{}:1: not a sample log: its first line differs", path));
+      header = true;
       continue;
     }
     SampleRecord record;
@@ -121,6 +128,7 @@ Result<std::vector<SampleRecord>> read_sample_log(const std::string& path) {
                                      number, record.step, records.back().step));
     if (whole) records.push_back(record);
   }
+  if (!header) return usage_error(fmt::format("{}:1: not a sample log: it is empty", path));
   return records;
 }
 

@@ -22,6 +22,7 @@
 #include "appliance/run/sources.hpp"
 #include "appliance/version.hpp"
 #include "appliance/watchdog/watchdog.hpp"
+#include "config/atomic_file.hpp"
 #include "config/rig_file.hpp"
 #include "config/scenario_file.hpp"
 
@@ -71,6 +72,12 @@ Result<Setup> read_setup(const RunOptions& options) {
   picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window  ? "window"
                       : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
                                                                                                  : "offscreen";
+  const double slowest_s = std::max(setup.scenario.params.step_s, 1.0 / setup.profile.cameras.rate_hz);
+  if (const double longest_ms = 1e3 * static_cast<double>(PhysicsLoop::kPending - 2) * slowest_s;
+      setup.profile.sample_delay_ms > longest_ms)
+    return usage_error(fmt::format("{}: key 'sample_delay_ms' is {}, must be 0..{:.0f} at these rates: more samples would "
+                                   "wait than there is room for",
+                                   setup.profile.file.string(), setup.profile.sample_delay_ms, longest_ms));
   const double refresh_s = 1.0 / setup.profile.render.rate_hz;
   setup.scene_every = static_cast<std::uint64_t>(std::max(1.0, std::round(refresh_s / setup.scenario.params.step_s)));
   return setup;
@@ -132,6 +139,7 @@ class Session {
   Result<void> make_parts();
   Result<void> make_outputs();
   Result<void> start_threads();
+  Result<void> abort_start(Result<void> reason);
   void serve();
   void look_after_threads(std::int64_t now_ns);
   void look_after_renderer(std::int64_t now_ns);
@@ -171,7 +179,7 @@ class Session {
   std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0, throttle_ns_ = 0;
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
-  bool disk_broken_ = false;
+  bool disk_broken_ = false, asked_to_stop_ = false;
   std::vector<std::string> outputs_;
   // Last: they end before anything they use goes away.
   std::vector<std::unique_ptr<rt::RtThread>> threads_;
@@ -199,6 +207,11 @@ Result<std::unique_ptr<Session>> Session::create(const RunOptions& options) {
 }
 
 Result<void> Session::make_parts() {
+  std::error_code ignored;
+  if (!options_.record.empty() && !options_.out.empty() &&
+      std::filesystem::weakly_canonical(options_.record, ignored) == std::filesystem::weakly_canonical(options_.out, ignored))
+    return usage_error(fmt::format("--record {}: is the folder of --out, must be another: both write a frames.csv",
+                                   options_.record.string()));
   auto instance = options_.instance_lock.empty() ? doctor::InstanceLock::acquire()
                                                  : doctor::InstanceLock::acquire(options_.instance_lock);
   if (!instance) return unexpected(instance.error());
@@ -243,6 +256,11 @@ Result<void> Session::make_parts() {
   render_ = std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
   renderers_made_ = 1;
 
+  if (record) {  // first: a folder that cannot be used must not cost the session that --out still holds
+    auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
+    if (!recorder) return unexpected(recorder.error());
+    recorder_ = std::move(*recorder);
+  }
   if (auto made = make_outputs(); !made) return made;
   if (pictures) {
     PictureWriterSettings w;
@@ -257,11 +275,6 @@ Result<void> Session::make_parts() {
     auto writer = PictureWriter::create(*pipeline_, w);
     if (!writer) return unexpected(writer.error());
     writer_ = std::move(*writer);
-  }
-  if (record) {
-    auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
-    if (!recorder) return unexpected(recorder.error());
-    recorder_ = std::move(*recorder);
   }
   return {};
 }
@@ -278,6 +291,10 @@ Result<void> Session::make_outputs() {
     const std::string samples = options_.out / "samples.csv", frames = options_.out / "frames.csv";
     if (auto opened = sample_log_.open(samples); !opened) return opened;
     if (auto opened = frame_log_.open(frames); !opened) return opened;
+    SessionSummary begun;
+    begun.step_s = setup_.scenario.params.step_s;
+    if (auto saved = write_session_files(options_.out, setup_.profile, setup_.rig, begun); !saved)
+      return unavailable(saved.error().message);
     outputs_.insert(outputs_.end(), {samples, frames, log_file});
   }
   auto log = EventLog::open(log_file);
@@ -293,8 +310,12 @@ Result<void> Session::start_threads() {
   if (setup_.profile.memory.lock) memory_ = rt::lock_memory(std::size_t{64} << 20);
   if (pipeline_->realtime()) wake_latency_ = std::make_unique<rt::WakeLatencyHold>();
   const config::Profile& p = setup_.profile;
-  if (writer_) helpers_.emplace_back([this] { writer_->run(); });
-  if (recorder_) helpers_.emplace_back([this] { recorder_->run(); });
+  try {
+    if (writer_) helpers_.emplace_back([this] { writer_->run(); });
+    if (recorder_) helpers_.emplace_back([this] { recorder_->run(); });
+  } catch (const std::system_error& wrong) {
+    return abort_start(unavailable(fmt::format("a thread cannot be started: {}: raise `ulimit -u`", wrong.what())));
+  }
 
   // A realtime run's session time 0 lies a little ahead, so that no thread starts late.
   pipeline_->start_ns = rt::monotonic_now_ns() + (pipeline_->realtime() ? 100 * kNsPerMs : 0);
@@ -312,9 +333,7 @@ Result<void> Session::start_threads() {
   for (Start& start : starts) {
     auto thread = std::make_unique<rt::RtThread>();
     if (auto started = thread->start(thread_settings(start.name, start.settings), std::move(start.body)); !started) {
-      pipeline_->end_input();
-      pipeline_->scenes.stop();
-      return started;
+      return abort_start(started);
     }
     for (auto& monitor : monitors_)
       if (monitor->settings().name == start.name) monitor->set_grant(thread->grant());
@@ -323,9 +342,22 @@ Result<void> Session::start_threads() {
   return {};
 }
 
+/// Ends what has been started already, whoever waits for whom.
+Result<void> Session::abort_start(Result<void> reason) {
+  pipeline_->abandon_flag.store(true, std::memory_order_release);
+  pipeline_->end_input();
+  pipeline_->scenes.stop();
+  if (pipeline_->pictures) pipeline_->pictures->stop();
+  for (auto& link : pipeline_->records)
+    if (link) link->stop();
+  for (auto& thread : threads_) thread->join();
+  for (std::thread& helper : helpers_) helper.join();
+  return reason;
+}
+
 void Session::report_grants() {
   for (const auto& thread : threads_)
-    if (!thread->grant().granted) log_->event(0, thread->grant().why);
+    if (!thread->grant().granted) log_->event(0, thread->grant().name + ": " + thread->grant().why);
   if (setup_.profile.memory.lock && !memory_.locked) log_->event(0, memory_.why);
   if (wake_latency_ && !wake_latency_->held()) log_->info(0, wake_latency_->why());
 }
@@ -339,6 +371,8 @@ void Session::disk_failed(const std::string& what) {
   disk_broken_ = true;
   log_->event(now_s(), "recording stopped, the session goes on: " + what);
   render_->set_message("RECORDING STOPPED: DISK");
+  if (writer_) writer_->give_up();
+  if (recorder_) recorder_->give_up();
 }
 
 void Session::drain_rings() {
@@ -376,6 +410,7 @@ void Session::look_after_disk() {
 void Session::look_after_renderer(std::int64_t now_ns) {
   if (!render_->wants_renderer() || now_ns < renderer_retry_ns_) return;
   log_->event(now_s(), "picture lost (device or display): making a new one, physics and recording go on");
+  render_->drop_lost();
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
   if (!renderer && ++renderer_attempts_ >= 10) {
     log_->event(now_s(), "the picture cannot be made again, going on without: " + renderer.error().message);
@@ -388,6 +423,7 @@ void Session::look_after_renderer(std::int64_t now_ns) {
     return;
   }
   ++renderers_made_;
+  renderer_line_ = (*renderer)->info().line();
   render_->give_renderer(std::move(*renderer));
 }
 
@@ -416,6 +452,8 @@ void Session::show_progress() {
 }
 
 void Session::serve() {
+  // After the renderer and the helpers, which would inherit it.
+  if (pipeline_->realtime()) rt::apply_to_this_thread(thread_settings("service", setup_.profile.service_thread));
   bool input_ended = false;
   while (!all_finished()) {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -428,7 +466,11 @@ void Session::serve() {
     const bool asked = options_.stop_request != nullptr && options_.stop_request->load();
     const bool physics_over = pipeline_->scenes.closed();
     if (!input_ended && (asked || physics_over || render_->close_requested())) {
-      if (asked) log_->event(now_s(), "asked to stop");
+      if (asked) {
+        log_->event(now_s(), "asked to stop");
+        asked_to_stop_ = true;
+        pipeline_->abandon_flag.store(true, std::memory_order_release);
+      }
       input_ended = true;
       pipeline_->end_input();
     }
@@ -469,6 +511,12 @@ json Session::make_report() {
   report["solver"] = {{"iterations_max", totals.iterations_max}, {"residual_max", totals.residual_max}};
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
+  json exemptions = json::object();
+  for (const rt::ExemptionCount& count : rt::exemption_counts())
+    if (count.name != nullptr) exemptions[count.name] = count.entered;
+  report["exemptions"] = exemptions;
+  report["records_lost"] = pipeline_->sample_log.overflow() + pipeline_->frame_log.overflow() +
+                           pipeline_->tracking_events.overflow() + pipeline_->physics_events.overflow();
   report["events"] = events;
   report["outputs"] = outputs_;
   return report;
@@ -482,6 +530,7 @@ Result<RunOutcome> Session::run() {
   for (auto& thread : threads_) thread->join();
   for (std::thread& helper : helpers_) helper.join();
   drain_rings();
+  flushed_ns_ = 0;  // whatever the time: the last lines must be on the disk
   look_after_disk();
   sample_log_.close();
   frame_log_.close();
@@ -497,24 +546,30 @@ Result<RunOutcome> Session::run() {
   }
 
   RunOutcome outcome;
+  const auto complain = [&outcome](const std::string& what) {
+    outcome.complaint += (outcome.complaint.empty() ? "" : "; ") + what;
+  };
   if (!options_.out.empty()) outputs_.insert(outputs_.end(), {options_.out / "report.json", options_.out / "session.json"});
-  const json report = make_report();
-  outcome.report = report.dump(2);
+  outcome.report = dump(make_report());
   outcome.table = watchdog_.table();
   if (!options_.out.empty()) {
-    const auto saved = write_session_files(options_.out, setup_.profile, setup_.rig, physics_->steps(),
-                                           setup_.scenario.params.step_s, physics_->totals().state_hash, outcome.report);
-    if (!saved) outcome.complaint = saved.error().message;
+    const SessionSummary ended{physics_->steps(), setup_.scenario.params.step_s, physics_->totals().state_hash,
+                               !disk_broken_ && pipeline_->sample_log.overflow() == 0};
+    for (const auto& saved : {write_session_files(options_.out, setup_.profile, setup_.rig, ended),
+                              config::write_file_atomically(options_.out / "report.json", outcome.report + "\n")})
+      if (!saved) complain(saved.error().message);
   }
+  if (disk_broken_) complain("recording stopped in mid run, see the events");
   for (std::size_t i = 0; i < kInstruments; ++i)
-    if (tracking_->tracked(i) == 0) outcome.complaint = fmt::format("the {} forceps was never tracked", kInstrumentNames[i]);
+    if (tracking_->tracked(i) == 0 && !asked_to_stop_)
+      complain(fmt::format("the {} forceps was never tracked", kInstrumentNames[i]));
   for (std::size_t c = 0; c < kCameras; ++c)
-    if (cameras_[c]->failed()) outcome.complaint = fmt::format("camera C{} broke in mid run", c);
-  if (physics_->totals().contact_overflows > 0) outcome.complaint = "contacts overflowed: raise capacity.contacts";
+    if (cameras_[c]->failed()) complain(fmt::format("camera C{} broke in mid run", c));
+  if (physics_->totals().contact_overflows > 0) complain("contacts overflowed: raise capacity.contacts");
   if (options_.strict)
     for (const auto& monitor : monitors_)
       if (monitor->misses() > 0)
-        outcome.complaint = fmt::format("--strict: {} missed {} deadlines", monitor->settings().name, monitor->misses());
+        complain(fmt::format("--strict: {} missed {} deadlines", monitor->settings().name, monitor->misses()));
   outcome.exit_code = outcome.complaint.empty() ? 0 : 1;
   return outcome;
 }
@@ -538,7 +593,7 @@ Result<std::filesystem::path> write_test_picture(const config::Profile& profile,
   std::filesystem::create_directories(out, wrong);
   const std::filesystem::path file = out / "test_picture.png";
   if (auto saved = render::write_png(file, (*renderer)->picture(), version_line(), "test picture"); !saved)
-    return unexpected(saved.error());
+    return unavailable(saved.error().message);
   return file;
 }
 

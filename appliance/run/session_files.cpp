@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <unistd.h>
+
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -12,6 +14,10 @@
 
 namespace ligature::appliance {
 
+std::string dump(const nlohmann::json& object) {
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void place_scene(const drivers::Rig& rig, world::WorldParams& params) {
   params.X_RW = rig.X_RW;
   params.motion_scale = rig.motion_scale;
@@ -19,20 +25,19 @@ void place_scene(const drivers::Rig& rig, world::WorldParams& params) {
 }
 
 Result<void> write_session_files(const std::filesystem::path& directory, const config::Profile& profile,
-                                 const drivers::Rig& rig, std::uint64_t steps, double step_s, std::uint64_t state_hash,
-                                 const std::string& report) {
+                                 const drivers::Rig& rig, const SessionSummary& summary) {
   nlohmann::json session;
   session["version"] = version_line();
   session["profile"] = std::filesystem::absolute(profile.file).lexically_normal().string();
   session["scenario"] = std::filesystem::absolute(profile.scenario).lexically_normal().string();
   session["rig"] = "rig.toml";
   session["samples"] = "samples.csv";
-  session["steps"] = steps;
-  session["step_s"] = step_s;
-  session["state_hash"] = fmt::format("{:016x}", state_hash);
+  session["complete"] = summary.complete;
+  session["steps"] = summary.steps;
+  session["step_s"] = summary.step_s;
+  session["state_hash"] = fmt::format("{:016x}", summary.state_hash);
   if (auto saved = config::save_rig(directory / "rig.toml", rig); !saved) return saved;
-  if (auto saved = config::write_file_atomically(directory / "session.json", session.dump(2) + "\n"); !saved) return saved;
-  return config::write_file_atomically(directory / "report.json", report + "\n");
+  return config::write_file_atomically(directory / "session.json", dump(session) + "\n");
 }
 
 Result<void> FrameLogWriter::open(const std::string& path) {
@@ -52,7 +57,7 @@ bool FrameLogWriter::write(const watchdog::FrameRecord& r) {
   return std::ferror(file_) == 0;
 }
 
-bool FrameLogWriter::flush() { return file_ && std::fflush(file_) == 0; }
+bool FrameLogWriter::flush() { return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0; }
 
 void FrameLogWriter::close() {
   if (file_) std::fclose(file_);

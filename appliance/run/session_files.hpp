@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "appliance/watchdog/frame_record.hpp"
@@ -14,13 +15,22 @@
 
 namespace ligature::appliance {
 
+/// Indented; bytes that are no UTF-8 (a path may hold any) become the replacement character.
+std::string dump(const nlohmann::json& object);
+
 /// Where the rig says that the world lies, and where the forceps' hinges are.
 void place_scene(const drivers::Rig& rig, world::WorldParams& params);
 
-/// Old or new, never half.
+/// What the replay must know. Written at the start, with `complete` false, and again at the end.
+struct SessionSummary {
+  std::uint64_t steps = 0;
+  double step_s = 0;
+  std::uint64_t state_hash = 0;
+  bool complete = false;
+};
+/// session.json and rig.toml, each old or new and never half.
 Result<void> write_session_files(const std::filesystem::path& directory, const config::Profile& profile,
-                                 const drivers::Rig& rig, std::uint64_t steps, double step_s, std::uint64_t state_hash,
-                                 const std::string& report);
+                                 const drivers::Rig& rig, const SessionSummary& summary);
 
 class FrameLogWriter {
  public:

@@ -47,6 +47,9 @@ drivers::VirtualRigParams virtual_params(const config::Profile& profile, double 
   for (const config::FaultSettings& f : profile.faults)
     if (f.kind == Kind::blob) {
       drivers::BlobFault blob;
+      blob.p_R = f.p_R;
+      blob.diameter_mm = f.diameter_mm;
+      blob.hue_deg = f.hue_deg;
       blob.from_s = f.from_s;
       blob.until_s = f.until_s;
       p.blobs.push_back(blob);
@@ -96,6 +99,15 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
     auto index = drivers::load_recording_index(directory);
     if (!index) return unexpected(index.error());
     out.rate_hz = rate_of(*index, out.rate_hz);
+    if (!index->triggers.empty() && (index->triggers.front().t_ns < 0 || index->triggers.front().t_ns > 1'000'000'000))
+      return usage_error(fmt::format("{}/frames.csv:2: key 't_s' is {:.3f}, must be 0..1 in the first row: session time "
+                                     "starts with the recording, subtract its start from every time",
+                                     directory, static_cast<double>(index->triggers.front().t_ns) * 1e-9));
+    for (const config::FaultSettings& f : profile.faults)
+      if (f.kind == Kind::blob)
+        return usage_error(fmt::format("{}: fault 'blob' cannot be put into a recording, must be used with the virtual "
+                                       "rig: choose cameras.source = \"virtual\"",
+                                       profile.file.string()));
     auto recording = drivers::open_recording(
         directory, drivers::ImageSize{rig.cameras.front().width_px, rig.cameras.front().height_px});
     if (!recording) return unexpected(recording.error());

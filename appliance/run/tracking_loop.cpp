@@ -78,13 +78,15 @@ void TrackingLoop::run_realtime() noexcept {
     bool all_drained = true, present = false;
     std::size_t running = 0, delivered = 0;
     std::uint64_t oldest = 0;
-    for (auto& link : pipeline_.markers) {
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      const auto& link = pipeline_.markers[c];
       link->fetch();
       const bool drained = link->drained();
+      const bool awaited = !drained && missed_[c] < kLostAfter;  // a lost camera is not waited for
       all_drained = all_drained && drained;
-      if (!drained) ++running;
+      if (awaited) ++running;
       if (!usable(*link)) continue;
-      if (!drained) ++delivered;
+      if (awaited) ++delivered;
       const std::uint64_t sequence = link->front().markers.sequence;
       oldest = present ? std::min(oldest, sequence) : sequence;
       present = true;
@@ -93,7 +95,8 @@ void TrackingLoop::run_realtime() noexcept {
     if (present && first_image_ns == 0) first_image_ns = now;
     const bool hopeless = silent >= kLostAfter && all_lost();
     const std::int64_t deadline = present ? first_image_ns + timeout : hopeless ? rt::kNever : silence_at;
-    if (!(present && delivered >= running) && now < deadline) {
+    const bool complete = present && running > 0 && delivered >= running;
+    if (!complete && now < deadline) {
       if (all_drained && !present) return;
       monitor_.beat(now);
       pipeline_.markers_arrived.wait(seen, std::min(deadline, now + rt::kNsPerS / 10));
@@ -107,12 +110,13 @@ void TrackingLoop::run_realtime() noexcept {
           trigger.add(c, pipeline_.markers[c]->front());
     first_image_ns = 0;
     if (trigger.images > 0) {
-      // Its budget runs from the last image, which is what the trigger waited for.
+      // Its budget runs from what the trigger waited for: the last image, or the time-out.
+      const std::int64_t due = complete ? trigger.record.detected_ns : std::max(deadline, trigger.record.detected_ns);
       last_mid = trigger.mid_sum_ns / trigger.images;
       next = oldest + 1;
       silent = 0;
       silence_at = now + period + timeout;
-      if (!publish(trigger.sets, oldest, last_mid, trigger.record.detected_ns, trigger.record)) return;
+      if (!publish(trigger.sets, oldest, last_mid, due, trigger.record)) return;
     } else {
       ++silent;
       silence_at = now + period;

@@ -61,7 +61,7 @@ Watchdog::Verdict Watchdog::poll(std::int64_t now_ns) {
       watched.seen_progress = progress;
       watched.seen_ns = std::max(monitor.last_beat_ns(), watched.seen_ns);
     }
-    verdict.started = verdict.started && progress > 0;
+    verdict.started = verdict.started && (progress > 0 || monitor.finished());
     const std::int64_t silent_ns = now_ns - watched.seen_ns;
     const bool stalled = !monitor.finished() && silent_ns > monitor.settings().stall_ns;
     if (stalled && !watched.stalled)

@@ -30,6 +30,7 @@ class FaultyCamera final : public FrameSource {
 
   /// The source's answer, spoilt. Whether frame k is hit depends on seed, camera and k alone, so every run agrees.
   FrameStatus next(Frame& frame) noexcept override;
+  FrameStatus skip(Frame& frame) noexcept override { return source_->skip(frame); }
 
   /// Pulls or plugs the cable by hand, from any thread; what next() answers is `missing` meanwhile.
   void set_dead(bool dead) noexcept { dead_.store(dead, std::memory_order_relaxed); }

@@ -30,6 +30,12 @@ class FrameSource {
   virtual ~FrameSource() = default;
   /// The next trigger, in order, every trigger exactly once. Never sleeps for pace: the caller paces by delivery_ns.
   virtual FrameStatus next(Frame& frame) noexcept = 0;
+  /// The same without the work of making the image: `missing` where next() would have answered `image`. For a caller
+  /// that is too late for it, as a camera drops a frame that nobody has fetched.
+  virtual FrameStatus skip(Frame& frame) noexcept {
+    const FrameStatus status = next(frame);
+    return status == FrameStatus::image ? FrameStatus::missing : status;
+  }
 };
 
 }  // namespace ligature::drivers

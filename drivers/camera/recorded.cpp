@@ -28,14 +28,15 @@ std::string image_file(const fs::path& folder, std::uint64_t frame) {
   return (folder / name).string();
 }
 
-/// One past the highest image number in a folder; other files are nobody's business.
+/// One past the highest image number in a folder; other files are nobody's business, and neither are numbers beyond
+/// seven digits (a day and a half at 60 Hz), for which the index would take all memory.
 std::uint64_t image_count(const fs::path& folder) {
   std::uint64_t count = 0;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
     const std::string stem = file.stem().string();
-    if (file.extension() != ".png" || stem.empty() || stem.size() > 12 ||
+    if (file.extension() != ".png" || stem.empty() || stem.size() > 7 ||
         !std::all_of(stem.begin(), stem.end(), [](char c) { return c >= '0' && c <= '9'; }))
       continue;
     count = std::max<std::uint64_t>(count, std::stoull(stem) + 1);
@@ -59,21 +60,29 @@ class IndexedSource : public FrameSource {
   IndexedSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index)
       : camera_(camera), index_(std::move(index)) {}
 
-  FrameStatus next(Frame& frame) noexcept override {
+  FrameStatus next(Frame& frame) noexcept override { return advance(frame, true); }
+  FrameStatus skip(Frame& frame) noexcept override { return advance(frame, false); }
+
+ protected:
+  FrameStatus advance(Frame& frame, bool wanted) noexcept {
     if (at_ >= index_->triggers.size()) return after_last(frame);
     const RecordingIndex::Trigger& trigger = index_->triggers[at_++];
     const std::int64_t mid = trigger.mid_exposure_ns[camera_];
     stamp(frame, trigger.frame, mid == kNoImage ? trigger.t_ns : mid);
     if (mid == kNoImage) return FrameStatus::missing;
     try {
+      if (!wanted) {
+        pass_over();
+        return FrameStatus::missing;
+      }
       return read(frame, trigger.frame) ? FrameStatus::image : FrameStatus::missing;
     } catch (...) {  // the decoder's own complaint about one image
       return FrameStatus::missing;
     }
   }
 
- protected:
   virtual bool read(Frame& frame, std::uint64_t number) = 0;
+  virtual void pass_over() {}  ///< the image that read() would have read
   virtual FrameStatus after_last(Frame&) noexcept { return FrameStatus::end; }
   static void stamp(Frame& frame, std::uint64_t number, std::int64_t mid_ns) {
     frame.sequence = number;
@@ -125,6 +134,7 @@ class VideoSource final : public IndexedSource {
   bool read(Frame& frame, std::uint64_t) override {
     return !over_ && !(over_ = !video_.read(frame.image)) && frame.image.type() == CV_8UC3;
   }
+  void pass_over() override { over_ = over_ || !video_.grab(); }
   /// Without frames.csv the video itself says how long it is.
   FrameStatus after_last(Frame& frame) noexcept override {
     if (!alone_) return FrameStatus::end;

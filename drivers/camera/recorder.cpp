@@ -175,14 +175,14 @@ Result<std::unique_ptr<FrameRecorder>> FrameRecorder::create(const std::string& 
   if (!(params.rate_hz > 0)) return usage_error("recorder: rate_hz must be above 0");
   std::error_code error;
   fs::create_directories(dir, error);
-  if (!fs::is_directory(dir)) return failure(dir + ": cannot be made: " + error.message());
+  if (!fs::is_directory(dir)) return unavailable(dir + ": cannot be made: " + error.message());
   for (const char* name : {"frames.csv", "C0", "C1", "C2", "C3"})
     for (const char* tail : {"", ".mkv", ".mp4", ".avi"})
       if (fs::exists(fs::path(dir) / (std::string(name) + tail)))
         return usage_error(dir + ": already holds " + name + tail + ": give an empty folder");
   const std::string file = (fs::path(dir) / "frames.csv").string();
   std::FILE* csv = std::fopen(file.c_str(), "w");
-  if (!csv) return failure(file + ": cannot be written: " + std::strerror(errno));
+  if (!csv) return unavailable(file + ": cannot be written: " + std::strerror(errno));
   std::fputs("frame,t_s,t_C0_s,t_C1_s,t_C2_s,t_C3_s\n", csv);
   return std::unique_ptr<FrameRecorder>(std::make_unique<Recorder>(dir, params, csv));
 }

@@ -82,7 +82,11 @@ class VirtualCamera final : public FrameSource {
       }
   }
 
-  FrameStatus next(Frame& frame) noexcept override {
+  FrameStatus next(Frame& frame) noexcept override { return advance(frame, true); }
+  FrameStatus skip(Frame& frame) noexcept override { return advance(frame, false); }
+
+ private:
+  FrameStatus advance(Frame& frame, bool wanted) noexcept {
     const std::uint64_t k = sequence_;
     const double t = static_cast<double>(k) / params_.rate_hz;
     frame.sequence = k;
@@ -91,6 +95,7 @@ class VirtualCamera final : public FrameSource {
     frame.delivery_ns = frame.mid_exposure_ns + std::llround(1e6 * (0.5 * params_.exposure_ms + params_.readout_ms));
     if (params_.duration_s > 0 && t >= params_.duration_s) return FrameStatus::end;
     ++sequence_;
+    if (!wanted) return FrameStatus::missing;
     try {
       frame.image.create(camera_.height_px, camera_.width_px, CV_8UC3);
       if (!frame.image.isContinuous()) frame.image = cv::Mat(camera_.height_px, camera_.width_px, CV_8UC3);
@@ -101,7 +106,6 @@ class VirtualCamera final : public FrameSource {
     return FrameStatus::image;
   }
 
- private:
   struct Ray {
     float x, y;            // normalised direction of the pixel's centre
     float xu, xv, yu, yv;  // its derivative over one pixel

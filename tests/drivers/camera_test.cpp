@@ -96,6 +96,25 @@ TEST(Recording, CompressedVideoComesBackWithItsTimesAndGaps) {
   }
 }
 
+TEST(Recording, ASkippedImageCostsNoOtherItsPlace) {
+  for (const auto codec : {RecordingCodec::png, RecordingCodec::ffv1}) {
+    const std::string sub = fresh_dir(codec == RecordingCodec::png ? "skip_png" : "skip_ffv1");
+    record(sub, codec, 20);
+    auto recording = open_recording(sub, ImageSize{64, 48});
+    ASSERT_TRUE(recording.has_value()) << recording.error().message;
+    for (std::size_t c = 0; c < kCameras; ++c)
+      for (int k = 0; k < 20; ++k) {
+        Frame frame;
+        if (k % 3 != 0) {
+          EXPECT_EQ(recording->cameras[c]->skip(frame), FrameStatus::missing);
+        } else if (recording->cameras[c]->next(frame) == FrameStatus::image) {
+          EXPECT_EQ(frame.sequence, static_cast<std::uint64_t>(k));
+          EXPECT_NEAR(frame.image.at<cv::Vec3b>(24, 32)[1], 10 + 4 * k, 1.5);
+        }
+      }
+  }
+}
+
 TEST(Recording, AnUnfinishedOneIsReadable) {
   const std::string dir = fresh_dir("cut");
   auto recorder = FrameRecorder::create(dir, {RecordingCodec::png, 60});

@@ -69,7 +69,8 @@ TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
   for (const char* arguments : {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
                                 "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite",
                                 "replay /nonexistent", "run --pace sometimes",
-                                "run --presenter hologram"}) {
+                                "run --presenter hologram", "run --duration nan", "run --record same --out same",
+                                "run --fault blob:1"}) {
     const Answer answer = ligature(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -115,6 +116,31 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   log.resize(log.find('\n', log.size() / 3) + 1);  // the hands stand still before they have grasped
   std::ofstream(out + "/samples.csv") << log;
   EXPECT_NE(ligature("replay " + out).exit_code, 0) << "a changed log must not pass as the same session";
+}
+
+TEST_F(Cli, TheLastProfileAndOutWin) {
+  // deploy/quickstart run hands its user's options on behind its own.
+  const std::string first = directory_ / "first", second = directory_ / "second";
+  const Answer answer = ligature("run --profile demo --out " + first +
+                                 " --profile virtual --pace lockstep --presenter none --duration 0.2 --out " + second);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_FALSE(std::filesystem::exists(first));
+  EXPECT_TRUE(std::filesystem::exists(second + "/report.json"));
+}
+
+TEST_F(Cli, FullStandardOutputIsExitOne) {
+  EXPECT_EQ(ligature("run --profile virtual --pace lockstep --presenter none --duration 0.2 --json >/dev/full").exit_code, 1);
+}
+
+TEST_F(Cli, KilledSessionReplaysUpToItsLog) {
+  const std::string out = directory_ / "session";
+  ligature("run --profile virtual --presenter none --duration 30 --out " + out + " & sleep 3; kill -9 $!; true");
+  const Answer answer = ligature("replay --json " + out);
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const auto replayed = nlohmann::json::parse(answer.out, nullptr, false);
+  ASSERT_FALSE(replayed.is_discarded()) << answer.out;
+  EXPECT_FALSE(replayed["complete"].get<bool>());
+  EXPECT_GT(replayed["steps"].get<int>(), 0);
 }
 
 TEST_F(Cli, InstrumentsNeverTrackedIsExitOne) {

@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <thread>
 #include <unistd.h>
 
 #include "appliance/doctor/instance_lock.hpp"
@@ -191,6 +194,29 @@ TEST_F(Pipeline, LostPresenterIsMadeAgainWhilePhysicsGoesOn) {
     EXPECT_EQ(report["steps"], 400);
     EXPECT_TRUE(has_event(report, "picture lost"));
   }
+}
+
+TEST_F(Pipeline, StopEndsARunWhosePictureIsLost) {
+  for (const auto pace : {config::Pace::lockstep, config::Pace::realtime}) {
+    std::atomic<bool> stop{false};
+    RunOptions o = options(pace, 60.0);
+    for (int i = 0; i < 40; ++i)
+      o.profile.faults.push_back(fault(FaultSettings::Kind::presenter_lost, -1, 0.1 + 0.05 * i, 60.0));
+    o.stop_request = &stop;
+    std::thread stopper([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(700));
+      stop = true;
+    });
+    run(o);  // a hang is the failure
+    stopper.join();
+  }
+}
+
+TEST_F(Pipeline, CamerasThatAlwaysComeLateAreTracked) {
+  RunOptions o = options(config::Pace::realtime, 2.0);
+  for (int camera = 0; camera < 4; ++camera)
+    o.profile.faults.push_back(fault(FaultSettings::Kind::frame_late, camera, 0.0, 10.0, 180.0));
+  EXPECT_GT(run(o)["tracking"]["tracked"].get<int>(), 10);
 }
 
 TEST_F(Pipeline, LostPresenterDoesNotChangeThePhysics) {
