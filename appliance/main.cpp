@@ -25,7 +25,9 @@ namespace {
 using namespace ligature;
 
 std::atomic<bool> stop_request{false};
-extern "C" void on_signal(int) { stop_request.store(true); }
+extern "C" void on_signal(int) {
+  stop_request.store(true);
+}
 
 int complain(const Error& error) {
   fmt::print(stderr, "{}\n", error.message);
@@ -33,7 +35,9 @@ int complain(const Error& error) {
 }
 
 /// Where shipped profiles, rigs and scenarios are: the tree the program was built in, or where the package put them.
-std::vector<std::filesystem::path> data_dirs() { return {LIGATURE_SOURCE_DIR, "/usr/share/ligature"}; }
+std::vector<std::filesystem::path> data_dirs() {
+  return {LIGATURE_SOURCE_DIR, "/usr/share/ligature"};
+}
 
 struct RunArguments {
   std::string profile = "demo", out, record, pace, presenter;
@@ -58,7 +62,8 @@ int run(const RunArguments& arguments) {
   if (arguments.presenter == "offscreen") profile->render.presenter = Presenter::offscreen;
   if (arguments.presenter == "window") profile->render.presenter = Presenter::window;
   if (arguments.presenter == "none") profile->render.presenter = Presenter::none;
-  const std::filesystem::path out = arguments.out.empty() ? profile->output.directory : std::filesystem::path(arguments.out);
+  const std::filesystem::path out =
+      arguments.out.empty() ? profile->output.directory : std::filesystem::path(arguments.out);
 
   if (arguments.test_picture) {
     const auto file = appliance::write_test_picture(*profile, out.empty() ? "." : out);
@@ -97,7 +102,8 @@ int bench(const char* self, const std::vector<std::string>& arguments) {
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(program.c_str(), argv.data());
-  fmt::print(stderr, "{}: cannot be started: {}: build the target ligature-bench\n", program.string(), std::strerror(errno));
+  fmt::print(stderr, "{}: cannot be started: {}: build the target ligature-bench\n", program.string(),
+             std::strerror(errno));
   return 2;
 }
 
@@ -106,12 +112,16 @@ int replay(const std::string& directory, bool json) {
   if (!result) return complain(result.error());
   const bool same = !result->complete || result->state_hash == result->recorded_hash;
   if (json)
-    fmt::print("{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"complete\":{},\"same\":{},\"grasps\":{}}}\n",
-               result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->grasps);
+    fmt::print(
+        "{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"complete\":{},\"same\":{},"
+        "\"grasps\":{}}}\n",
+        result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->grasps);
   else
     fmt::print("{} steps, state {:016x}, recorded {:016x}: {}\n", result->steps, result->state_hash,
                result->recorded_hash,
-               !result->complete ? "the session was cut off, nothing to compare with" : same ? "the same" : "DIFFERENT");
+               !result->complete ? "the session was cut off, nothing to compare with"
+               : same            ? "the same"
+                                 : "DIFFERENT");
   return same ? 0 : 1;
 }
 
@@ -128,7 +138,8 @@ int run_command(int argc, char** argv) {
       ->take_last();
   run_verb->add_option("--duration", arguments.duration_s, "seconds of session time; default: the profile's")
       ->check(CLI::Range(0.01, 1e6))
-      ->check([](const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "not a number"; });
+      ->check(
+          [](const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "not a number"; });
   run_verb->add_option("--out", arguments.out, "folder for pictures, video, report.json and logs; made when missing")
       ->take_last();
   run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format");
@@ -136,10 +147,12 @@ int run_command(int argc, char** argv) {
       ->check(CLI::IsMember({"lockstep", "realtime"}));
   run_verb->add_option("--presenter", arguments.presenter, "wins over the profile's presenter")
       ->check(CLI::IsMember({"offscreen", "window", "none"}));
-  run_verb->add_option("--fault", arguments.faults,
-                       "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
-                       "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");
-  run_verb->add_flag("--test-picture", arguments.test_picture, "write the picture that shows which eye is which, and end");
+  run_verb->add_option(
+      "--fault", arguments.faults,
+      "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
+      "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");
+  run_verb->add_flag("--test-picture", arguments.test_picture,
+                     "write the picture that shows which eye is which, and end");
   run_verb->add_flag("--strict", arguments.strict, "a missed deadline is exit 1");
   run_verb->add_flag("--json", arguments.json, "print the report as one JSON object on standard output");
   run_verb->footer("Example: ligature run --profile virtual --duration 20 --out out/virtual --json");

@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <vulkan/vulkan_core.h>
 
+#include <toml++/toml.h>
 #include <CLI/Version.hpp>
 #include <Eigen/Core>
 #include <nlohmann/json.hpp>
 #include <opencv2/core/version.hpp>
-#include <toml++/toml.h>
 
 #include "version_commit.hpp"
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::size_t kMaxShown = 60;      // bytes of a wrong value quoted in a message
+constexpr std::size_t kMaxShown = 60;  // bytes of a wrong value quoted in a message
 constexpr std::size_t kMaxLine = 8192;
 constexpr std::size_t kMaxString = 200;    // bytes of a string value
 constexpr std::size_t kMaxMessage = 1000;  // bytes of an error line

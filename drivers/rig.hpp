@@ -31,7 +31,7 @@ struct Marker {
   std::string name;
   double colour_hue_deg = 0;  ///< hue circle in degrees: 0 red, 120 green, 240 blue
   double diameter_mm = 5;
-  Vec3 p_TM;                  ///< marker centre in T with the jaws closed [mm]
+  Vec3 p_TM;  ///< marker centre in T with the jaws closed [mm]
   MarkerArm arm = MarkerArm::none;
 };
 

@@ -12,9 +12,8 @@ Result<std::unique_ptr<CameraRecorder>> CameraRecorder::create(Pipeline& pipelin
   auto recorder = drivers::FrameRecorder::create(directory, params);
   if (!recorder) return unexpected(recorder.error());
   for (std::size_t c = 0; c < kCameras; ++c)
-    pipeline.records[c]->buffer().for_each_slot([&](RecordSlot& slot) {
-      slot.pixels.create(rig.cameras[c].height_px, rig.cameras[c].width_px, CV_8UC3);
-    });
+    pipeline.records[c]->buffer().for_each_slot(
+        [&](RecordSlot& slot) { slot.pixels.create(rig.cameras[c].height_px, rig.cameras[c].width_px, CV_8UC3); });
   return std::unique_ptr<CameraRecorder>(new CameraRecorder(pipeline, std::move(*recorder)));
 }
 
@@ -33,8 +32,7 @@ void CameraRecorder::run_camera(std::size_t camera) {
     frame.mid_exposure_ns = slot.mid_exposure_ns;
     if (slot.image) frame.image = slot.pixels;
     const auto status = slot.image ? drivers::FrameStatus::image : drivers::FrameStatus::missing;
-    if (const auto written = recorder_->write(camera, frame, status);
-        !written && !broken_.exchange(true))
+    if (const auto written = recorder_->write(camera, frame, status); !written && !broken_.exchange(true))
       failure_ = written.error().message;
   }
   skipped_ += link.published() - taken;

@@ -23,7 +23,9 @@ Result<EventLog> EventLog::open(const std::string& file) {
   return log;
 }
 
-void EventLog::info(double time_s, const std::string& what) { logger_->info("{:9.3f} s  {}", time_s, what); }
+void EventLog::info(double time_s, const std::string& what) {
+  logger_->info("{:9.3f} s  {}", time_s, what);
+}
 
 void EventLog::event(double time_s, const std::string& what) {
   logger_->warn("{:9.3f} s  {}", time_s, what);

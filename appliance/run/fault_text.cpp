@@ -29,9 +29,10 @@ bool number(std::string_view text, double& out) {
 
 Result<config::FaultSettings> parse_fault(const std::string& text) {
   const auto wrong = [&](const std::string& why) {
-    return usage_error(fmt::format("--fault {}: {}: write KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], e.g. "
-                                   "camera_dead:0:3:6 or physics_overrun:2:3:8",
-                                   text, why));
+    return usage_error(
+        fmt::format("--fault {}: {}: write KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], e.g. "
+                    "camera_dead:0:3:6 or physics_overrun:2:3:8",
+                    text, why));
   };
   std::vector<std::string_view> parts;
   for (std::string_view rest = text;;) {
@@ -50,7 +51,8 @@ Result<config::FaultSettings> parse_fault(const std::string& text) {
     return wrong("unknown kind, must be one of " + names);
   }
   std::size_t next = 1;
-  const bool of_camera = fault.kind == Kind::camera_dead || fault.kind == Kind::frame_drop || fault.kind == Kind::frame_late;
+  const bool of_camera =
+      fault.kind == Kind::camera_dead || fault.kind == Kind::frame_drop || fault.kind == Kind::frame_late;
   if (of_camera) {
     double camera = -1;
     if (next >= parts.size() || !number(parts[next++], camera) || camera > 3 || camera != std::floor(camera))
@@ -63,7 +65,8 @@ Result<config::FaultSettings> parse_fault(const std::string& text) {
   if (next < parts.size() && (!number(parts[next++], fault.delay_ms) || fault.delay_ms > 1000))
     return wrong("DELAY_MS must be 0..1000");
   if (next < parts.size()) return wrong("too many parts");
-  if (fault.delay_ms == 0 && (fault.kind == Kind::frame_late || fault.kind == Kind::physics_overrun)) fault.delay_ms = 8;
+  if (fault.delay_ms == 0 && (fault.kind == Kind::frame_late || fault.kind == Kind::physics_overrun))
+    fault.delay_ms = 8;
   return fault;
 }
 

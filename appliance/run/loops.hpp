@@ -53,7 +53,9 @@ class TrackingLoop {
     return counts_[static_cast<std::size_t>(status)].load(std::memory_order_relaxed);
   }
   /// Triggers in which this instrument was tracked.
-  std::uint64_t tracked(std::size_t instrument) const { return tracked_of_[instrument].load(std::memory_order_relaxed); }
+  std::uint64_t tracked(std::size_t instrument) const {
+    return tracked_of_[instrument].load(std::memory_order_relaxed);
+  }
   TrackStatus status(std::size_t instrument) const { return status_[instrument].load(std::memory_order_relaxed); }
 
  private:

@@ -48,16 +48,21 @@ bool PhysicsLoop::take_samples(std::int64_t until_ns) noexcept {
         push_pending(pipeline_.samples.front());
         advance(until_ns);
         break;
-      case rt::Take::closed: ended_ = true; break;
-      case rt::Take::timeout: break;
-      case rt::Take::stopped: return false;
+      case rt::Take::closed:
+        ended_ = true;
+        break;
+      case rt::Take::timeout:
+        break;
+      case rt::Take::stopped:
+        return false;
     }
   return true;
 }
 
 void PhysicsLoop::inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept {
   for (const auto& window : pipeline_.settings.faults.physics_overrun) {
-    if (time_ns < window.from_ns || time_ns >= window.until_ns || Random(step).uniform() >= window.probability) continue;
+    if (time_ns < window.from_ns || time_ns >= window.until_ns || Random(step).uniform() >= window.probability)
+      continue;
     const std::int64_t until = rt::monotonic_now_ns() + window.extra_ns;
     while (rt::monotonic_now_ns() < until) {
     }

@@ -18,8 +18,8 @@ Result<std::unique_ptr<PictureWriter>> PictureWriter::create(Pipeline& pipeline,
   std::unique_ptr<PictureWriter> writer(new PictureWriter(pipeline, settings));
   if (settings.video) {
     const std::string path = settings.directory / "stereo.mp4";
-    auto video =
-        render::StereoVideo::open(path, settings.video_rate_hz, settings.width_px, settings.height_px, settings.version_line);
+    auto video = render::StereoVideo::open(path, settings.video_rate_hz, settings.width_px, settings.height_px,
+                                           settings.version_line);
     if (!video) return unexpected(video.error());
     writer->video_ = std::move(*video);
     writer->outputs_.push_back(path);

@@ -51,13 +51,13 @@ struct LoopFaults {
 /// Something worth a line in the report, from a real-time thread to the service thread.
 struct LoopEvent {
   enum class Kind : std::uint8_t {
-    camera_lost,        ///< index = camera; no image for kLostAfter triggers
+    camera_lost,  ///< index = camera; no image for kLostAfter triggers
     camera_back,
-    instrument_lost,    ///< index = instrument
+    instrument_lost,  ///< index = instrument
     instrument_back,
-    grasped,            ///< index unused; a grasp began
+    grasped,  ///< index unused; a grasp began
     released,
-    non_finite,         ///< the last good state was restored
+    non_finite,  ///< the last good state was restored
   };
   Kind kind = Kind::camera_lost;
   std::uint8_t index = 0;
@@ -69,12 +69,12 @@ struct PipelineSettings {
   Pace pace = Pace::lockstep;
   std::int64_t duration_ns = 0;
   std::int64_t step_ns = 5'000'000;
-  std::int64_t sample_delay_ns = 0;      ///< D
+  std::int64_t sample_delay_ns = 0;  ///< D
   std::int64_t camera_period_ns = 0;
   std::int64_t tracking_timeout_ns = 0;  ///< after a trigger's first image
   std::int64_t refresh_ns = 0;
-  bool pictures = false;                 ///< pictures go to the writer
-  bool record = false;                   ///< camera images go to the recorder
+  bool pictures = false;  ///< pictures go to the writer
+  bool record = false;    ///< camera images go to the recorder
   LoopFaults faults;
 };
 
@@ -86,7 +86,8 @@ struct Pipeline {
   bool stopping() const { return stop_flag.load(std::memory_order_acquire); }
   /// Somebody asked to stop: what waits for something that may never come gives up.
   bool abandoned() const { return abandon_flag.load(std::memory_order_acquire); }
-  /// Any thread: cameras, tracking and physics end at their next look; picture and files still get what was handed over.
+  /// Any thread: cameras, tracking and physics end at their next look; picture and files still get what was handed
+  /// over.
   void end_input();
 
   const PipelineSettings settings;

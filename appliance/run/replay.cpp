@@ -19,7 +19,8 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   const std::filesystem::path dir = directory;
   const std::filesystem::path file = dir / "session.json";
   std::ifstream in(file);
-  if (!in) return usage_error(fmt::format("{}: cannot be read: name the --out folder of a `ligature run`", file.string()));
+  if (!in)
+    return usage_error(fmt::format("{}: cannot be read: name the --out folder of a `ligature run`", file.string()));
   ReplayResult result;
   std::string scenario_file, rig_file, samples_file;
   double step_s = 0;
@@ -34,7 +35,8 @@ Result<ReplayResult> replay_session(const std::string& directory) {
     result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
     result.complete = session.at("complete").get<bool>();
   } catch (const std::exception& wrong) {
-    return usage_error(fmt::format("{}: not a session file: {}: name the --out folder of a `ligature run`", file.string(), wrong.what()));
+    return usage_error(fmt::format("{}: not a session file: {}: name the --out folder of a `ligature run`",
+                                   file.string(), wrong.what()));
   }
   const auto rig = config::load_rig(rig_file);
   if (!rig) return unexpected(rig.error());

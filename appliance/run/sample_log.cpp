@@ -90,15 +90,17 @@ bool SampleLogWriter::write(const SampleRecord& record) {
   for (const InstrumentPose& i : s.instruments) {
     const Pose& x = i.X_RT;
     line += fmt::format(",{},{}", static_cast<unsigned>(i.status), static_cast<unsigned>(i.cameras));
-    for (const double v : {x.q.x, x.q.y, x.q.z, x.q.w, x.p.x, x.p.y, x.p.z, i.opening_rad, i.residual_px,
-                           i.sigma_tip_mm, i.confidence})
+    for (const double v :
+         {x.q.x, x.q.y, x.q.z, x.q.w, x.p.x, x.p.y, x.p.z, i.opening_rad, i.residual_px, i.sigma_tip_mm, i.confidence})
       line += fmt::format(",{:.17g}", v);
   }
   line += '\n';
   return std::fwrite(line.data(), 1, line.size(), file_) == line.size();
 }
 
-bool SampleLogWriter::flush() { return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0; }
+bool SampleLogWriter::flush() {
+  return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0;
+}
 
 void SampleLogWriter::close() {
   if (file_) std::fclose(file_);

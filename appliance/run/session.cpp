@@ -39,7 +39,9 @@ constexpr std::array<const char*, kCameras> kCameraThreads{"camera0", "camera1",
 std::int64_t ns_of(double seconds) {
   return seconds >= 9e9 ? INT64_MAX / 2 : static_cast<std::int64_t>(std::llround(seconds * 1e9));
 }
-double s_of(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }
+double s_of(std::int64_t ns) {
+  return static_cast<double>(ns) * 1e-9;
+}
 
 /// Everything read from files before anything is started.
 struct Setup {
@@ -69,15 +71,16 @@ Result<Setup> read_setup(const RunOptions& options) {
     picture.forceps[i] = {f.hinge_p_T, f.tip_radius_mm, f.jaw_radius_mm, f.jaw_length_mm};
   }
   if (!setup.scenario.params.planes.empty()) picture.bench_point_W = setup.scenario.params.planes.front().point;
-  picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window  ? "window"
+  picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
                       : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
-                                                                                                 : "offscreen";
+                                                                                                  : "offscreen";
   const double slowest_s = std::max(setup.scenario.params.step_s, 1.0 / setup.profile.cameras.rate_hz);
   if (const double longest_ms = 1e3 * static_cast<double>(PhysicsLoop::kPending - 2) * slowest_s;
       setup.profile.sample_delay_ms > longest_ms)
-    return usage_error(fmt::format("{}: key 'sample_delay_ms' is {}, must be 0..{:.0f} at these rates: more samples would "
-                                   "wait than there is room for",
-                                   setup.profile.file.string(), setup.profile.sample_delay_ms, longest_ms));
+    return usage_error(
+        fmt::format("{}: key 'sample_delay_ms' is {}, must be 0..{:.0f} at these rates: more samples would "
+                    "wait than there is room for",
+                    setup.profile.file.string(), setup.profile.sample_delay_ms, longest_ms));
   const double refresh_s = 1.0 / setup.profile.render.rate_hz;
   setup.scene_every = static_cast<std::uint64_t>(std::max(1.0, std::round(refresh_s / setup.scenario.params.step_s)));
   return setup;
@@ -118,13 +121,20 @@ rt::ThreadSettings thread_settings(const char* name, const config::ThreadSetting
 std::string describe(const LoopEvent& event) {
   using Kind = LoopEvent::Kind;
   switch (event.kind) {
-    case Kind::camera_lost: return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
-    case Kind::camera_back: return fmt::format("camera C{} is back", event.index);
-    case Kind::instrument_lost: return fmt::format("{} forceps lost: lets go gently", kInstrumentNames[event.index]);
-    case Kind::instrument_back: return fmt::format("{} forceps tracked", kInstrumentNames[event.index]);
-    case Kind::grasped: return "thread grasped";
-    case Kind::released: return "thread released";
-    case Kind::non_finite: return "physics state was not finite: last good state restored, session goes on";
+    case Kind::camera_lost:
+      return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
+    case Kind::camera_back:
+      return fmt::format("camera C{} is back", event.index);
+    case Kind::instrument_lost:
+      return fmt::format("{} forceps lost: lets go gently", kInstrumentNames[event.index]);
+    case Kind::instrument_back:
+      return fmt::format("{} forceps tracked", kInstrumentNames[event.index]);
+    case Kind::grasped:
+      return "thread grasped";
+    case Kind::released:
+      return "thread released";
+    case Kind::non_finite:
+      return "physics state was not finite: last good state restored, session goes on";
   }
   return "unknown event";
 }
@@ -209,7 +219,8 @@ Result<std::unique_ptr<Session>> Session::create(const RunOptions& options) {
 Result<void> Session::make_parts() {
   std::error_code ignored;
   if (!options_.record.empty() && !options_.out.empty() &&
-      std::filesystem::weakly_canonical(options_.record, ignored) == std::filesystem::weakly_canonical(options_.out, ignored))
+      std::filesystem::weakly_canonical(options_.record, ignored) ==
+          std::filesystem::weakly_canonical(options_.out, ignored))
     return usage_error(fmt::format("--record {}: is the folder of --out, must be another: both write a frames.csv",
                                    options_.record.string()));
   auto instance = options_.instance_lock.empty() ? doctor::InstanceLock::acquire()
@@ -232,8 +243,9 @@ Result<void> Session::make_parts() {
   for (std::size_t c = 0; c < kCameras; ++c) {
     auto detector = drivers::MarkerDetector::create(setup_.rig, c);
     if (!detector) return unexpected(detector.error());
-    cameras_[c] = std::make_unique<CameraLoop>(*pipeline_, add_monitor(kCameraThreads[c], s.camera_period_ns, s.camera_period_ns),
-                                               c, std::move(opened->sources[c]), std::move(*detector));
+    cameras_[c] =
+        std::make_unique<CameraLoop>(*pipeline_, add_monitor(kCameraThreads[c], s.camera_period_ns, s.camera_period_ns),
+                                     c, std::move(opened->sources[c]), std::move(*detector));
   }
   drivers::TrackerParams tracker_params;
   tracker_params.prediction_ms = setup_.profile.tracking.prediction_ms;
@@ -253,7 +265,8 @@ Result<void> Session::make_parts() {
       slot.height_px = view.height_px;
     });
   const int width_px = view.width_px, height_px = view.height_px;
-  render_ = std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
+  render_ =
+      std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
   renderers_made_ = 1;
 
   if (record) {  // first: a folder that cannot be used must not cost the session that --out still holds
@@ -266,8 +279,9 @@ Result<void> Session::make_parts() {
     PictureWriterSettings w;
     w.directory = options_.out;
     w.video = setup_.profile.output.video;
-    w.video_rate_hz = pipeline_->realtime() ? setup_.profile.render.rate_hz
-                                            : 1.0 / (static_cast<double>(setup_.scene_every) * setup_.scenario.params.step_s);
+    w.video_rate_hz = pipeline_->realtime()
+                          ? setup_.profile.render.rate_hz
+                          : 1.0 / (static_cast<double>(setup_.scene_every) * setup_.scenario.params.step_s);
     w.picture_times_s = setup_.profile.output.picture_times_s;
     w.width_px = width_px;
     w.height_px = height_px;
@@ -378,7 +392,8 @@ void Session::disk_failed(const std::string& what) {
 void Session::drain_rings() {
   SampleRecord sample;
   while (pipeline_->sample_log.pop(sample))
-    if (!options_.out.empty() && !disk_broken_ && !sample_log_.write(sample)) disk_failed("samples.csv cannot be written");
+    if (!options_.out.empty() && !disk_broken_ && !sample_log_.write(sample))
+      disk_failed("samples.csv cannot be written");
   if (const std::uint64_t lost = pipeline_->sample_log.overflow(); lost != sample_overflow_seen_) {
     sample_overflow_seen_ = lost;
     log_->event(now_s(), fmt::format("{} samples did not reach the log: this session cannot be replayed", lost));
@@ -431,7 +446,8 @@ void Session::look_after_threads(std::int64_t now_ns) {
   for (const std::string& line : watchdog_.poll(now_ns, notifier_).lines) log_->info(now_s(), line);
   if (const auto jump = clock_watch_.look()) {
     if (jump->wall_ns != 0)
-      log_->event(now_s(), fmt::format("the wall clock was set by {:+.3f} s: no effect on the session", s_of(jump->wall_ns)));
+      log_->event(now_s(),
+                  fmt::format("the wall clock was set by {:+.3f} s: no effect on the session", s_of(jump->wall_ns)));
     if (jump->suspended_ns != 0)
       log_->event(now_s(), fmt::format("the machine slept for {:.3f} s in mid session", s_of(jump->suspended_ns)));
   }
@@ -446,8 +462,8 @@ void Session::show_progress() {
   const std::int64_t now = rt::monotonic_now_ns();
   if (!options_.progress || now - progress_ns_ < kNsPerS / 4) return;
   progress_ns_ = now;
-  fmt::print(stderr, "\r{:7.2f} of {:.2f} s   pictures {}   {} events ", now_s(), setup_.duration_s, render_->presented(),
-             log_->events().size());
+  fmt::print(stderr, "\r{:7.2f} of {:.2f} s   pictures {}   {} events ", now_s(), setup_.duration_s,
+             render_->presented(), log_->events().size());
   std::fflush(stderr);
 }
 
@@ -542,14 +558,16 @@ Result<RunOutcome> Session::run() {
     outputs_.push_back(options_.record);
     if (recorder_->broken()) log_->event(now_s(), recorder_->failure_text());
     if (recorder_->skipped() > 0)
-      log_->event(now_s(), fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
+      log_->event(now_s(),
+                  fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
   }
 
   RunOutcome outcome;
   const auto complain = [&outcome](const std::string& what) {
     outcome.complaint += (outcome.complaint.empty() ? "" : "; ") + what;
   };
-  if (!options_.out.empty()) outputs_.insert(outputs_.end(), {options_.out / "report.json", options_.out / "session.json"});
+  if (!options_.out.empty())
+    outputs_.insert(outputs_.end(), {options_.out / "report.json", options_.out / "session.json"});
   outcome.report = dump(make_report());
   outcome.table = watchdog_.table();
   if (!options_.out.empty()) {

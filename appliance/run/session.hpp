@@ -14,13 +14,13 @@ namespace ligature::appliance {
 
 struct RunOptions {
   config::Profile profile;
-  std::filesystem::path out;                         ///< folder for all results; empty: nothing is written
-  std::optional<double> duration_s;                  ///< wins over the profile's
-  std::filesystem::path record;                      ///< what the cameras saw goes here; empty: not recorded
-  std::filesystem::path instance_lock;               ///< empty: the machine's own, so that two appliances never run at once
-  const std::atomic<bool>* stop_request = nullptr;   ///< set by SIGINT and SIGTERM
-  bool strict = false;                               ///< a missed deadline is exit 1
-  bool progress = false;                             ///< a line that rewrites itself on standard error
+  std::filesystem::path out;            ///< folder for all results; empty: nothing is written
+  std::optional<double> duration_s;     ///< wins over the profile's
+  std::filesystem::path record;         ///< what the cameras saw goes here; empty: not recorded
+  std::filesystem::path instance_lock;  ///< empty: the machine's own, so that two appliances never run at once
+  const std::atomic<bool>* stop_request = nullptr;  ///< set by SIGINT and SIGTERM
+  bool strict = false;                              ///< a missed deadline is exit 1
+  bool progress = false;                            ///< a line that rewrites itself on standard error
 };
 
 struct RunOutcome {

@@ -51,13 +51,15 @@ Result<void> FrameLogWriter::open(const std::string& path) {
 
 bool FrameLogWriter::write(const watchdog::FrameRecord& r) {
   if (!file_) return false;
-  fmt::print(file_, "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.picture, r.step, r.trigger, unsigned{r.cameras_alive},
-             r.mid_exposure_session_ns, r.mid_exposure_ns, r.captured_ns, r.detected_ns, r.tracked_ns,
-             r.physics_start_ns, r.physics_end_ns, r.snapshot_ns, r.render_start_ns, r.presented_ns);
+  fmt::print(file_, "{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", r.picture, r.step, r.trigger,
+             unsigned{r.cameras_alive}, r.mid_exposure_session_ns, r.mid_exposure_ns, r.captured_ns, r.detected_ns,
+             r.tracked_ns, r.physics_start_ns, r.physics_end_ns, r.snapshot_ns, r.render_start_ns, r.presented_ns);
   return std::ferror(file_) == 0;
 }
 
-bool FrameLogWriter::flush() { return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0; }
+bool FrameLogWriter::flush() {
+  return file_ && std::fflush(file_) == 0 && fdatasync(fileno(file_)) == 0;
+}
 
 void FrameLogWriter::close() {
   if (file_) std::fclose(file_);

@@ -1,7 +1,7 @@
 #include "appliance/run/sources.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 #include "drivers/camera/faulty_camera.hpp"
 #include "drivers/camera/recorded.hpp"
@@ -16,9 +16,10 @@ using Kind = config::FaultSettings::Kind;
 Result<std::shared_ptr<const drivers::HandPath>> open_path(const config::Profile& profile, const drivers::Rig& rig) {
   const config::VirtualSettings& v = profile.virtual_rig;
   if (v.path_left.empty() || v.path_right.empty())
-    return usage_error(fmt::format("{}: key 'virtual.path_left' and 'virtual.path_right' are needed with the virtual rig: "
-                                   "name CSV files of key frames, e.g. ../../deploy/demo/left.csv",
-                                   profile.file.string()));
+    return usage_error(
+        fmt::format("{}: key 'virtual.path_left' and 'virtual.path_right' are needed with the virtual rig: "
+                    "name CSV files of key frames, e.g. ../../deploy/demo/left.csv",
+                    profile.file.string()));
   std::array<drivers::ForcepsPath, kInstruments> keys;
   const std::array<std::filesystem::path, kInstruments> files{v.path_left, v.path_right};
   for (std::size_t i = 0; i < kInstruments; ++i) {
@@ -62,10 +63,17 @@ std::vector<drivers::CameraFault> camera_faults(const config::Profile& profile) 
   for (const config::FaultSettings& f : profile.faults) {
     drivers::CameraFault fault;
     switch (f.kind) {
-      case Kind::camera_dead: fault.kind = drivers::CameraFault::Kind::dead; break;
-      case Kind::frame_drop: fault.kind = drivers::CameraFault::Kind::drop; break;
-      case Kind::frame_late: fault.kind = drivers::CameraFault::Kind::late; break;
-      default: continue;
+      case Kind::camera_dead:
+        fault.kind = drivers::CameraFault::Kind::dead;
+        break;
+      case Kind::frame_drop:
+        fault.kind = drivers::CameraFault::Kind::drop;
+        break;
+      case Kind::frame_late:
+        fault.kind = drivers::CameraFault::Kind::late;
+        break;
+      default:
+        continue;
     }
     fault.camera = f.camera;
     fault.from_s = f.from_s;
@@ -100,14 +108,16 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
     if (!index) return unexpected(index.error());
     out.rate_hz = rate_of(*index, out.rate_hz);
     if (!index->triggers.empty() && (index->triggers.front().t_ns < 0 || index->triggers.front().t_ns > 1'000'000'000))
-      return usage_error(fmt::format("{}/frames.csv:2: key 't_s' is {:.3f}, must be 0..1 in the first row: session time "
-                                     "starts with the recording, subtract its start from every time",
-                                     directory, static_cast<double>(index->triggers.front().t_ns) * 1e-9));
+      return usage_error(
+          fmt::format("{}/frames.csv:2: key 't_s' is {:.3f}, must be 0..1 in the first row: session time "
+                      "starts with the recording, subtract its start from every time",
+                      directory, static_cast<double>(index->triggers.front().t_ns) * 1e-9));
     for (const config::FaultSettings& f : profile.faults)
       if (f.kind == Kind::blob)
-        return usage_error(fmt::format("{}: fault 'blob' cannot be put into a recording, must be used with the virtual "
-                                       "rig: choose cameras.source = \"virtual\"",
-                                       profile.file.string()));
+        return usage_error(
+            fmt::format("{}: fault 'blob' cannot be put into a recording, must be used with the virtual "
+                        "rig: choose cameras.source = \"virtual\"",
+                        profile.file.string()));
     auto recording = drivers::open_recording(
         directory, drivers::ImageSize{rig.cameras.front().width_px, rig.cameras.front().height_px});
     if (!recording) return unexpected(recording.error());

@@ -69,9 +69,10 @@ void TrackingLoop::run_realtime() noexcept {
   std::int64_t first_image_ns = 0;  // when its first image came; 0 = not yet
   std::int64_t last_mid = -1;       // of the newest sample
   std::int64_t silence_at = pipeline_.start_ns + 4 * period + timeout;
-  std::uint32_t silent = 0;         // triggers in a row without any image
+  std::uint32_t silent = 0;  // triggers in a row without any image
   const auto usable = [&](rt::Link<CameraMarkers>& link) {
-    return link.consumed() > 0 && link.front().markers.sequence >= next && link.front().markers.mid_exposure_ns > last_mid;
+    return link.consumed() > 0 && link.front().markers.sequence >= next &&
+           link.front().markers.mid_exposure_ns > last_mid;
   };
   while (!pipeline_.stopping()) {
     const std::uint32_t seen = pipeline_.markers_arrived.prepare();
@@ -147,7 +148,8 @@ void TrackingLoop::note_instrument(std::size_t k, TrackStatus status, std::int64
 void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept {
   using Kind = LoopEvent::Kind;
   if (image) {
-    if (missed_[c] >= kLostAfter) pipeline_.tracking_events.push({Kind::camera_back, static_cast<std::uint8_t>(c), time_ns});
+    if (missed_[c] >= kLostAfter)
+      pipeline_.tracking_events.push({Kind::camera_back, static_cast<std::uint8_t>(c), time_ns});
     missed_[c] = 0;
   } else if (++missed_[c] == kLostAfter) {
     pipeline_.tracking_events.push({Kind::camera_lost, static_cast<std::uint8_t>(c), time_ns});

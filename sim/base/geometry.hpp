@@ -15,11 +15,15 @@ struct Vec3 {
   friend constexpr Vec3 operator*(double s, Vec3 a) { return {s * a.x, s * a.y, s * a.z}; }
   friend constexpr bool operator==(Vec3 a, Vec3 b) { return a.x == b.x && a.y == b.y && a.z == b.z; }
 };
-constexpr double dot(Vec3 a, Vec3 b) { return a.x * b.x + a.y * b.y + a.z * b.z; }
+constexpr double dot(Vec3 a, Vec3 b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
 constexpr Vec3 cross(Vec3 a, Vec3 b) {
   return {a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x};
 }
-inline double norm(Vec3 a) { return std::sqrt(dot(a, a)); }
+inline double norm(Vec3 a) {
+  return std::sqrt(dot(a, a));
+}
 
 /// Unit quaternion, stored and written x y z w (as every file of the product does).
 struct Quat {
@@ -30,7 +34,9 @@ struct Quat {
   }
   friend constexpr bool operator==(Quat a, Quat b) { return a.x == b.x && a.y == b.y && a.z == b.z && a.w == b.w; }
 };
-constexpr Quat conjugate(Quat q) { return {-q.x, -q.y, -q.z, q.w}; }
+constexpr Quat conjugate(Quat q) {
+  return {-q.x, -q.y, -q.z, q.w};
+}
 constexpr Vec3 rotate(Quat q, Vec3 v) {
   const Vec3 u{q.x, q.y, q.z};
   const Vec3 t = 2.0 * cross(u, v);

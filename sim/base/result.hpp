@@ -23,10 +23,18 @@ struct Error {
 struct Unexpected {
   Error error;
 };
-inline Unexpected unexpected(Error error) { return {std::move(error)}; }
-inline Unexpected usage_error(std::string message) { return {{Error::Kind::usage, std::move(message)}}; }
-inline Unexpected unavailable(std::string message) { return {{Error::Kind::unavailable, std::move(message)}}; }
-inline Unexpected failure(std::string message) { return {{Error::Kind::failed, std::move(message)}}; }
+inline Unexpected unexpected(Error error) {
+  return {std::move(error)};
+}
+inline Unexpected usage_error(std::string message) {
+  return {{Error::Kind::usage, std::move(message)}};
+}
+inline Unexpected unavailable(std::string message) {
+  return {{Error::Kind::unavailable, std::move(message)}};
+}
+inline Unexpected failure(std::string message) {
+  return {{Error::Kind::failed, std::move(message)}};
+}
 
 template <class T>
 class [[nodiscard]] Result {

@@ -18,19 +18,19 @@ enum class TrackStatus : std::uint8_t {
 
 struct InstrumentPose {
   TrackStatus status = TrackStatus::lost;
-  std::uint8_t cameras = 0;   ///< how many cameras contributed
-  Pose X_RT;                  ///< forceps frame T in the rig R [mm]; the last known one when lost
-  double opening_rad = 0;     ///< full angle between the arms
-  double residual_px = 0;     ///< RMS reprojection error of the fit
-  double sigma_tip_mm = 0;    ///< square root of the trace of the tip covariance
-  double confidence = 0;      ///< 0..1
+  std::uint8_t cameras = 0;  ///< how many cameras contributed
+  Pose X_RT;                 ///< forceps frame T in the rig R [mm]; the last known one when lost
+  double opening_rad = 0;    ///< full angle between the arms
+  double residual_px = 0;    ///< RMS reprojection error of the fit
+  double sigma_tip_mm = 0;   ///< square root of the trace of the tip covariance
+  double confidence = 0;     ///< 0..1
 };
 
 struct InstrumentSample {
-  std::uint64_t sequence = 0;         ///< trigger number, from 0
-  std::int64_t mid_exposure_ns = 0;   ///< session time: mean of the images' mid-exposures
-  std::int64_t captured_ns = 0;       ///< CLOCK_MONOTONIC when the last image arrived; never read by sim
-  std::uint8_t cameras_alive = 0;     ///< bit i = camera i delivered an image for this trigger
+  std::uint64_t sequence = 0;        ///< trigger number, from 0
+  std::int64_t mid_exposure_ns = 0;  ///< session time: mean of the images' mid-exposures
+  std::int64_t captured_ns = 0;      ///< CLOCK_MONOTONIC when the last image arrived; never read by sim
+  std::uint8_t cameras_alive = 0;    ///< bit i = camera i delivered an image for this trigger
   std::array<InstrumentPose, kInstruments> instruments;
 };
 

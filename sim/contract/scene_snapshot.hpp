@@ -29,7 +29,7 @@ struct SnapshotForceps {
   Pose X_WT;               ///< forceps frame T in the world W
   double opening_rad = 0;  ///< full angle between the arms, as the picture shall show it
   bool grasping = false;
-  double confidence = 0;   ///< 0..1, from the tracking
+  double confidence = 0;  ///< 0..1, from the tracking
 };
 
 struct SceneSnapshot {
@@ -38,8 +38,8 @@ struct SceneSnapshot {
   std::uint64_t sample_sequence = 0;  ///< the InstrumentSample the step used
   std::int64_t sample_mid_exposure_ns = 0;
   std::int64_t sample_captured_ns = 0;
-  std::uint8_t cameras_alive = 0;     ///< bit i = camera i contributed to that sample
-  std::uint32_t grasps = 0;           ///< since create
+  std::uint8_t cameras_alive = 0;  ///< bit i = camera i contributed to that sample
+  std::uint32_t grasps = 0;        ///< since create
   std::uint32_t non_finite_resets = 0;
   std::array<SnapshotForceps, kInstruments> forceps;
   FixedVector<SnapshotThread, kMaxThreads> threads;

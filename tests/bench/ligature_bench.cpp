@@ -1,4 +1,5 @@
-/// `ligature-bench`: p50, p99, p99.9 and max of every stage and of the plumbing between them. Started by `ligature bench`.
+/// `ligature-bench`: p50, p99, p99.9 and max of every stage and of the plumbing between them. Started by `ligature
+/// bench`.
 #include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -9,17 +10,17 @@ namespace ligature::bench {
 
 void Table::heading(const std::string& text) {
   section_ = text;
-  std::fprintf(stderr, "\n%s\n%-44s %8s %11s %11s %11s %11s\n", text.c_str(), "", "count", "p50 us", "p99 us", "p99.9 us",
-               "max us");
+  std::fprintf(stderr, "\n%s\n%-44s %8s %11s %11s %11s %11s\n", text.c_str(), "", "count", "p50 us", "p99 us",
+               "p99.9 us", "max us");
 }
 
 void Table::add(const std::string& name, const watchdog::Histogram& histogram) {
   const auto us = [](std::int64_t ns) { return static_cast<double>(ns) * 1e-3; };
-  rows_.push_back({section_, name, histogram.count(), us(histogram.percentile_ns(0.5)), us(histogram.percentile_ns(0.99)),
-                   us(histogram.percentile_ns(0.999)), us(histogram.max_ns())});
+  rows_.push_back({section_, name, histogram.count(), us(histogram.percentile_ns(0.5)),
+                   us(histogram.percentile_ns(0.99)), us(histogram.percentile_ns(0.999)), us(histogram.max_ns())});
   const Row& r = rows_.back();
-  std::fprintf(stderr, "%-44s %8llu %11.2f %11.2f %11.2f %11.2f\n", name.c_str(), static_cast<unsigned long long>(r.count),
-               r.p50_us, r.p99_us, r.p999_us, r.max_us);
+  std::fprintf(stderr, "%-44s %8llu %11.2f %11.2f %11.2f %11.2f\n", name.c_str(),
+               static_cast<unsigned long long>(r.count), r.p50_us, r.p99_us, r.p999_us, r.max_us);
 }
 
 void Table::remark(const std::string& text) {
@@ -30,8 +31,13 @@ void Table::remark(const std::string& text) {
 std::string Table::json() const {
   nlohmann::json rows = nlohmann::json::array();
   for (const Row& r : rows_)
-    rows.push_back({{"section", r.section}, {"name", r.name}, {"count", r.count}, {"p50_us", r.p50_us},
-                    {"p99_us", r.p99_us}, {"p999_us", r.p999_us}, {"max_us", r.max_us}});
+    rows.push_back({{"section", r.section},
+                    {"name", r.name},
+                    {"count", r.count},
+                    {"p50_us", r.p50_us},
+                    {"p99_us", r.p99_us},
+                    {"p999_us", r.p999_us},
+                    {"max_us", r.max_us}});
   return nlohmann::json{{"rows", rows}, {"remarks", remarks_}}.dump(2);
 }
 

@@ -43,7 +43,8 @@ Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::s
     if (!detector) return unexpected(detector.error());
     detectors.push_back(std::move(*detector));
   }
-  auto decode = std::make_unique<Histogram>(), detect = std::make_unique<Histogram>(), fit = std::make_unique<Histogram>();
+  auto decode = std::make_unique<Histogram>(), detect = std::make_unique<Histogram>(),
+       fit = std::make_unique<Histogram>();
   std::array<drivers::Frame, kCameras> frames;
   std::array<drivers::FrameStatus, kCameras> status{};
   std::array<drivers::MarkerSet, kCameras> sets;
@@ -106,7 +107,8 @@ bool measure_stages(Table& table, const std::string& profile_file) {
   if (!samples) return fail(samples.error());
 
   // Three rounds of the whole session, so that p99.9 rests on thousands of steps.
-  auto steps = std::make_unique<Histogram>(), held = std::make_unique<Histogram>(), snap = std::make_unique<Histogram>();
+  auto steps = std::make_unique<Histogram>(), held = std::make_unique<Histogram>(),
+       snap = std::make_unique<Histogram>();
   auto stages = std::make_unique<Stages>();
   std::vector<SceneSnapshot> pictures;
   std::uint64_t hash = 0;

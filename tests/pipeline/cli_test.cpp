@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <sys/wait.h>
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -10,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
-#include <sys/wait.h>
 
 namespace {
 
@@ -47,7 +47,9 @@ class Cli : public ::testing::Test {
   std::filesystem::path directory_;
 };
 
-int lines(const std::string& text) { return static_cast<int>(std::count(text.begin(), text.end(), '\n')); }
+int lines(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
 
 TEST_F(Cli, VersionNamesCommitCompilerAndLibraries) {
   const Answer answer = ligature("--version");
@@ -66,11 +68,11 @@ TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
 }
 
 TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
-  for (const char* arguments : {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
-                                "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite",
-                                "replay /nonexistent", "run --pace sometimes",
-                                "run --presenter hologram", "run --duration nan", "run --record same --out same",
-                                "run --fault blob:1"}) {
+  for (const char* arguments :
+       {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
+        "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite", "replay /nonexistent",
+        "run --pace sometimes", "run --presenter hologram", "run --duration nan", "run --record same --out same",
+        "run --fault blob:1"}) {
     const Answer answer = ligature(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -87,25 +89,28 @@ TEST_F(Cli, BadProfileNamesFileLineKeyRangeAndRemedyAndStartsNothing) {
   text.replace(at, 18, "noise       = 7.00");
   const std::string root = LIGATURE_SOURCE_DIR;
   for (std::size_t p; (p = text.find("\"../")) != std::string::npos;) text.replace(p, 4, "\"" + root + "/config/");
-  for (std::size_t p; (p = text.find(root + "/config/../")) != std::string::npos;) text.replace(p, root.size() + 11, root + "/");
+  for (std::size_t p; (p = text.find(root + "/config/../")) != std::string::npos;)
+    text.replace(p, root.size() + 11, root + "/");
   const std::string file = write("bad.toml", text);
   const std::string out = directory_ / "out";
   const Answer answer = ligature("run --profile " + file + " --out " + out);
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_EQ(lines(answer.err), 1) << answer.err;
-  EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'virtual.noise' is 7"), std::string::npos) << answer.err;
+  EXPECT_NE(answer.err.find(file + ":" + std::to_string(line) + ": key 'virtual.noise' is 7"), std::string::npos)
+      << answer.err;
   EXPECT_NE(answer.err.find("must be"), std::string::npos) << answer.err;
   EXPECT_FALSE(std::filesystem::exists(out));
 }
 
 TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   const std::string out = directory_ / "session";
-  const Answer answer = ligature("run --profile virtual --pace lockstep --presenter none --duration 3.5 --json --out " + out);
+  const Answer answer =
+      ligature("run --profile virtual --pace lockstep --presenter none --duration 3.5 --json --out " + out);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   const auto report = nlohmann::json::parse(answer.out, nullptr, false);
   ASSERT_FALSE(report.is_discarded()) << answer.out;
-  for (const char* key : {"profile", "duration_s", "state_hash", "frames", "tracking", "latency_ms", "threads", "grasps",
-                          "outputs", "version"})
+  for (const char* key : {"profile", "duration_s", "state_hash", "frames", "tracking", "latency_ms", "threads",
+                          "grasps", "outputs", "version"})
     EXPECT_TRUE(report.contains(key)) << key;
   for (const auto& file : report["outputs"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
   EXPECT_EQ(ligature("replay " + out).exit_code, 0);
@@ -129,7 +134,8 @@ TEST_F(Cli, TheLastProfileAndOutWin) {
 }
 
 TEST_F(Cli, FullStandardOutputIsExitOne) {
-  EXPECT_EQ(ligature("run --profile virtual --pace lockstep --presenter none --duration 0.2 --json >/dev/full").exit_code, 1);
+  EXPECT_EQ(
+      ligature("run --profile virtual --pace lockstep --presenter none --duration 0.2 --json >/dev/full").exit_code, 1);
 }
 
 TEST_F(Cli, KilledSessionReplaysUpToItsLog) {
@@ -145,7 +151,8 @@ TEST_F(Cli, KilledSessionReplaysUpToItsLog) {
 
 TEST_F(Cli, InstrumentsNeverTrackedIsExitOne) {
   const Answer answer = ligature(
-      "run --profile virtual --pace lockstep --presenter none --duration 0.3 --fault camera_dead:0:0 --fault camera_dead:1:0 "
+      "run --profile virtual --pace lockstep --presenter none --duration 0.3 --fault camera_dead:0:0 --fault "
+      "camera_dead:1:0 "
       "--fault camera_dead:2:0 --fault camera_dead:3:0");
   EXPECT_EQ(answer.exit_code, 1) << answer.err;
   EXPECT_NE(answer.err.find("never tracked"), std::string::npos) << answer.err;

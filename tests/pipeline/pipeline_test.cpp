@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <unistd.h>
 #include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
-#include <unistd.h>
 
 #include "appliance/doctor/instance_lock.hpp"
 #include "appliance/run/replay.hpp"
@@ -24,6 +24,14 @@ namespace {
 
 using config::FaultSettings;
 using nlohmann::json;
+
+// ThreadSanitizer slows images and physics down by ten times and more: two cores cannot keep real time then, and what a
+// realtime run tracks is no claim any more. Races are looked for all the same.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kKeepsRealTime = false;
+#else
+constexpr bool kKeepsRealTime = true;
+#endif
 
 class Pipeline : public ::testing::Test {
  protected:
@@ -164,11 +172,13 @@ TEST_F(Pipeline, AllCamerasDeadLoseTheInstrumentsAndFindThemAgain) {
     for (int camera = 0; camera < 4; ++camera)
       o.profile.faults.push_back(fault(FaultSettings::Kind::camera_dead, camera, 0.6, 1.4));
     const json report = run(o);
+    if (pace == config::Pace::realtime && !kKeepsRealTime) continue;
     for (const char* instrument : {"left", "right"}) {
       const double lost = event_time(report, fmt::format("{} forceps lost", instrument), 0.5);
       EXPECT_GT(lost, 0.6);
       EXPECT_LT(lost, 1.4);
-      EXPECT_GT(event_time(report, fmt::format("{} forceps tracked", instrument), lost), 1.35) << report["events"].dump(1);
+      EXPECT_GT(event_time(report, fmt::format("{} forceps tracked", instrument), lost), 1.35)
+          << report["events"].dump(1);
     }
   }
 }
@@ -216,7 +226,10 @@ TEST_F(Pipeline, CamerasThatAlwaysComeLateAreTracked) {
   RunOptions o = options(config::Pace::realtime, 2.0);
   for (int camera = 0; camera < 4; ++camera)
     o.profile.faults.push_back(fault(FaultSettings::Kind::frame_late, camera, 0.0, 10.0, 180.0));
-  EXPECT_GT(run(o)["tracking"]["tracked"].get<int>(), 10);
+  const json report = run(o);
+  if (kKeepsRealTime) {
+    EXPECT_GT(report["tracking"]["tracked"].get<int>(), 10);
+  }
 }
 
 TEST_F(Pipeline, LostPresenterDoesNotChangeThePhysics) {
