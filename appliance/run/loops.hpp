@@ -74,6 +74,7 @@ class TrackingLoop {
   std::array<std::atomic<std::uint64_t>, 3> counts_{};
   std::array<std::atomic<std::uint64_t>, kInstruments> tracked_of_{};
   std::array<std::atomic<TrackStatus>, kInstruments> status_{};
+  std::array<bool, kCameras> lost_{};
   std::array<std::uint32_t, kCameras> missed_{};  ///< triggers in a row
 };
 

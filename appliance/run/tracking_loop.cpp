@@ -81,7 +81,8 @@ void TrackingLoop::run_realtime() noexcept {
     std::uint64_t oldest = 0;
     for (std::size_t c = 0; c < kCameras; ++c) {
       const auto& link = pipeline_.markers[c];
-      link->fetch();
+      // An image of a camera that was lost, even one too late for its trigger: the next trigger waits for it again.
+      if (link->fetch() && missed_[c] >= kLostAfter) missed_[c] = kLostAfter - 1;
       const bool drained = link->drained();
       const bool awaited = !drained && missed_[c] < kLostAfter;  // a lost camera is not waited for
       all_drained = all_drained && drained;
@@ -147,13 +148,11 @@ void TrackingLoop::note_instrument(std::size_t k, TrackStatus status, std::int64
 
 void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept {
   using Kind = LoopEvent::Kind;
-  if (image) {
-    if (missed_[c] >= kLostAfter)
-      pipeline_.tracking_events.push({Kind::camera_back, static_cast<std::uint8_t>(c), time_ns});
-    missed_[c] = 0;
-  } else if (++missed_[c] == kLostAfter) {
-    pipeline_.tracking_events.push({Kind::camera_lost, static_cast<std::uint8_t>(c), time_ns});
-  }
+  const auto index = static_cast<std::uint8_t>(c);
+  missed_[c] = image ? 0 : missed_[c] + 1;
+  if (image && lost_[c]) pipeline_.tracking_events.push({Kind::camera_back, index, time_ns});
+  if (!lost_[c] && missed_[c] == kLostAfter) pipeline_.tracking_events.push({Kind::camera_lost, index, time_ns});
+  lost_[c] = !image && (lost_[c] || missed_[c] >= kLostAfter);
 }
 
 bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,

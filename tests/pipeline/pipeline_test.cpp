@@ -166,6 +166,18 @@ TEST_F(Pipeline, TwoDeadCamerasLeaveTrackingOn) {
   EXPECT_GT(report["frames"]["dropped"][0].get<int>(), 50);
 }
 
+TEST_F(Pipeline, EveryCameraThatComesBackIsUsedAgain) {
+  RunOptions o = options(config::Pace::realtime, 2.5);
+  for (int camera = 0; camera < 4; ++camera)
+    o.profile.faults.push_back(fault(FaultSettings::Kind::camera_dead, camera, 0.5, camera < 2 ? 1.2 : 0.5001));
+  const json report = run(o);
+  if (!kKeepsRealTime) return;
+  for (const char* camera : {"C0", "C1"}) {
+    EXPECT_TRUE(has_event(report, fmt::format("camera {} lost", camera))) << report["events"].dump(1);
+    EXPECT_GT(event_time(report, fmt::format("camera {} is back", camera)), 1.1) << report["events"].dump(1);
+  }
+}
+
 TEST_F(Pipeline, AllCamerasDeadLoseTheInstrumentsAndFindThemAgain) {
   for (const auto pace : {config::Pace::lockstep, config::Pace::realtime}) {
     RunOptions o = options(pace, 2.5);
