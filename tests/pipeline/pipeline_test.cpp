@@ -123,7 +123,10 @@ TEST_F(Pipeline, EveryThreadOfARealtimeRunMakesProgressAndNamesItsMisses) {
   }
   for (const json& camera : report["frames"]["captured"]) EXPECT_GT(camera.get<int>(), 0);
   EXPECT_GT(report["frames"]["presented"].get<int>(), 0);
-  EXPECT_GT(report["latency_ms"]["p50"].get<double>(), 0);
+  // Where the cameras come too late for any sample, no picture has an age.
+  if (kKeepsRealTime) {
+    EXPECT_GT(report["latency_ms"]["p50"].get<double>(), 0);
+  }
   EXPECT_EQ(report["steps"], 300);
 }
 
