@@ -14,7 +14,7 @@ Vector3d point(const std::vector<Vector3d>& x, const Constraint& c) {
 }
 
 // Forces are differences of coordinates times stiffnesses: below this, an imbalance is rounding.
-double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x) {
+double rounding_force(const rod_old::RodModel& model, const std::vector<Vector3d>& x) {
   double extent = 0;
   for (const Vector3d& p : x) extent = std::max(extent, p.cwiseAbs().maxCoeff());
   const double l = model.rest_length;
@@ -61,7 +61,7 @@ double longest_edge(const std::vector<Vector3d>& x) {
 
 // An iteration that was cut off may leave edges that no force would. Goes back towards x0 until none is longer than the
 // limit or than the longest was: an edge's length is convex along the way. True when it had to.
-bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
+bool shorten(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
   const double limit = std::max(kMostStretch * model.rest_length, longest_edge(x0));
   if (longest_edge(x) <= limit) return false;
   for (int halving = 0; halving < 12; ++halving) {
@@ -81,8 +81,8 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
       responses_(most_constraints),
       band_(most_vertices) {}
 
-ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const std::vector<Vector3d>& x0,
-                                               const rod::RodState& state, Constraint* constraints, std::size_t count,
+ImplicitStep::Imbalance ImplicitStep::assemble(const rod_old::RodModel& model, const std::vector<Vector3d>& x0,
+                                               const rod_old::RodState& state, Constraint* constraints, std::size_t count,
                                                const StepSettings& settings) noexcept {
   const std::size_t n = model.vertices();
   const double per_dt = 1.0 / settings.dt;
@@ -95,10 +95,10 @@ ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const
         inertia * (moved - settings.dt * state.v[i]) + drag * moved - model.weight_mass[i] * settings.gravity;
     band_.add(i, i, (inertia + drag) * Matrix3d::Identity());
   }
-  rod::add_elastic(model, state.x, state.twist, gradient_, band_);
+  rod_old::add_elastic(model, state.x, state.twist, gradient_, band_);
   if (state.twist.active()) {
     std::fill_n(twist_.begin(), n, Vector3d::Zero());
-    rod::add_twist(state.x, state.twist, twist_);
+    rod_old::add_twist(state.x, state.twist, twist_);
     for (std::size_t i = 0; i < n; ++i) gradient_[i] += twist_[i];
   }
   Imbalance out;
@@ -125,11 +125,11 @@ ImplicitStep::Imbalance ImplicitStep::assemble(const rod::RodModel& model, const
   return out;
 }
 
-double ImplicitStep::merit(const rod::RodModel& model, const std::vector<Vector3d>& x0, const rod::RodState& state,
+double ImplicitStep::merit(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
                            const std::vector<Vector3d>& x, const Constraint* constraints, std::size_t count,
                            const StepSettings& settings) const noexcept {
   const double per_dt = 1.0 / settings.dt;
-  double sum = rod::elastic_energy(model, x, state.twist);
+  double sum = rod_old::elastic_energy(model, x, state.twist);
   for (std::size_t i = 0; i < model.vertices(); ++i) {
     const Vector3d moved = x[i] - x0[i];
     sum += 0.5 * model.mass[i] * per_dt * per_dt * (moved - settings.dt * state.v[i]).squaredNorm() +
@@ -144,7 +144,7 @@ double ImplicitStep::merit(const rod::RodModel& model, const std::vector<Vector3
   return sum;
 }
 
-StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
+StepOutcome ImplicitStep::solve(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, rod_old::RodState& state,
                                 Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept {
   StepOutcome out;
   const std::size_t n = model.vertices();

@@ -13,8 +13,8 @@
 #include <vector>
 
 #include "sim/contact/constraint.hpp"
-#include "sim/rod/band.hpp"
-#include "sim/rod/rod.hpp"
+#include "sim/rod_old/band.hpp"
+#include "sim/rod_old/rod.hpp"
 
 namespace ligature::contact {
 
@@ -43,7 +43,7 @@ class ImplicitStep {
   /// Moves state.x (from the x of the step before, kept in x0 by the caller) and the constraints' forces.
   /// Velocities and frames are the caller's. x0, state.x: (n); constraints: (count)
   /// @rt bounded by iterations * (n + count), no allocation
-  StepOutcome solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
+  StepOutcome solve(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, rod_old::RodState& state,
                     Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept;
 
  private:
@@ -51,11 +51,11 @@ class ImplicitStep {
     double vertex = 0, multiplier = 0;  ///< [uN]
     bool finite = true;
   };
-  Imbalance assemble(const rod::RodModel& model, const std::vector<Vector3d>& x0, const rod::RodState& state,
+  Imbalance assemble(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
                      Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept;
 
   /// What the solve minimises, with bounds and multipliers as they are: sum of energies [uN mm].
-  double merit(const rod::RodModel& model, const std::vector<Vector3d>& x0, const rod::RodState& state,
+  double merit(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
                const std::vector<Vector3d>& x, const Constraint* constraints, std::size_t count,
                const StepSettings& settings) const noexcept;
 
@@ -63,7 +63,7 @@ class ImplicitStep {
   std::vector<Vector3d> twist_;      ///< dE/dx of twist [uN]  (n)
   std::vector<Vector3d> gradient_;   ///< dPhi/dx [uN]       (n)
   std::vector<Response> responses_;  ///< of this iteration (count)
-  rod::BlockBand band_;
+  rod_old::BlockBand band_;
 };
 
 }  // namespace ligature::contact

@@ -1,20 +1,24 @@
 #pragma once
-/// Elastic energies of a discrete rod, each with its gradient and a positive semidefinite Hessian, in one place.
+/// Elastic energies of a discrete rod, each with its gradient and its Hessian, in one place.
 ///
 ///        e = x1 - x0      f = x2 - x1
-///   x0 o----------> x1 o----------> o x2       l0 rest length of an edge, l = (|e|_0 + |f|_0)/2 rest length of a
-///   vertex
+///   x0 o----------> x1 o----------> o x2       l rest length of the vertex: (|e|_0 + |f|_0)/2
 ///
-///   stretch  E = EA l0/2 (|e|/l0 - 1)^2
-///   bend     E = EI/(2 l) |kb - kb0|^2,   kb = 2 e x f / (|e||f| + e.f)   curvature binormal, |kb| = 2 tan(angle/2)
-///   twist    E = GJ/(2 l) m^2,            m the angle of the material frame against the parallel-transported one
+///   stretch  E = EA l0/2 (|e|/l0 - 1)^2        l0 rest length of the edge
+///   bend     E = EI/(2 l) |kb - kb0|^2,        kb = 2 e x f / (|e||f| + e.f)  curvature binormal, |kb| = 2 tan(angle/2)
+///   twist    E = GJ/(2 l) (m - m0)^2,          m the angle of the material frame against the parallel-transported one
 ///
-/// Source: [Bergou 2008] sections 4-5, [Bergou 2010] for the material components of kb; thesis 3.3.4 to 3.3.6, whose
-/// bending uses the distance of tangents (2 sin(angle/2)) instead.
+/// Source: [Bergou 2008] sections 4-5, [Bergou 2010] for material components and second derivatives; thesis 3.3.4 to
+/// 3.3.6, whose bending uses the distance of tangents (2 sin(angle/2)) instead.
 ///
-/// Hessians are not the exact second derivatives: bending keeps J^T J (Gauss-Newton), stretching drops the geometric
-/// part of a compressed edge. Both are exact at rest and positive semidefinite everywhere, so that the implicit step
-/// cannot jump (thesis 3.3.3 clamps for the same reason).
+/// A held frame (clamp) prescribes the tangent at a vertex: an element of half a segment, of the same energies with
+/// l = l0/2, joins it to each neighbouring edge; the held tangent then stands for e or f and only the other one moves.
+/// (Holding the first edge instead would shorten a beam by half a segment.)
+///
+/// Each Hessian comes in two kinds. `exact`: the second derivatives, symmetric, indefinite under compression or far from
+/// rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
+/// (Gauss-Newton), stretching drops the geometric part of a compressed edge, the holonomy contributes nothing (thesis
+/// 3.3.3 clamps for the same reason).
 /// Units: mm, uN, hence uN mm for energies. All functions: @rt constant time, no allocation.
 #include <Eigen/Core>
 
@@ -23,14 +27,16 @@ namespace ligature::rod {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-/// Derivatives of an energy of one edge vector e: E, dE/de, and the 3x3 (clamped) d2E/de2.
+enum class Hessian { exact, positive };
+
+/// Derivatives of an energy of one edge vector e: E, dE/de, d2E/de2.
 struct EdgeTerm {
   double energy = 0;
   Vector3d gradient;
   Matrix3d hessian;
 };
 
-/// Derivatives with respect to two consecutive edges e, f. hessian_ef = d2E/de df.
+/// Derivatives with respect to two consecutive edges e, f. hessian_ef = d2E/de df: row e, column f.
 struct VertexTerm {
   double energy = 0;
   Vector3d gradient_e, gradient_f;
@@ -38,17 +44,22 @@ struct VertexTerm {
 };
 
 /// @param stiffness EA [uN]
-EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness) noexcept;
+EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness, Hessian kind) noexcept;
 
 double stretch_energy(const Vector3d& e, double rest_length, double stiffness) noexcept;
 
-/// kb of two edges; zero for parallel ones, unbounded as they fold back.
+/// kb of two edges; zero for parallel ones, bounded by 1e4 or so as they fold back.
 Vector3d curvature_binormal(const Vector3d& e, const Vector3d& f) noexcept;
 
 /// Rest shape straight; needs no frames. @param stiffness EI [uN mm^2]
-VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept;
+VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness,
+                         Hessian kind) noexcept;
 
 double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept;
+
+/// The holonomy part of m: its value changes with e and f by these (its value itself is followed by Twist).
+/// energy is not used. Gradient kb/(2|e|), kb/(2|f|) [Bergou 2008] eq. 10; Hessian [Bergou 2010] appendix.
+VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept;
 
 /// Material directors of an edge: d1, d2 = t x d1, unit, normal to it.
 struct Directors {
@@ -59,14 +70,28 @@ struct Directors {
 Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de,
                                    const Directors& df) noexcept;
 
-/// Rest shape curved: kb0 given by its material components. Directors move by parallel transport with their edges.
-VertexTerm bend_curved(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df,
-                       const Eigen::Vector2d& rest_curvature, double rest_length, double stiffness) noexcept;
-
-/// Derivative of the holonomy angle (of m) with respect to e and f: kb/(2|e|), kb/(2|f|). [Bergou 2008] eq. 10
-struct TwistGradient {
-  Vector3d e, f;
+/// Constants of one joint in the frame formulation.
+struct JointLaw {
+  double rest_length = 0;     ///< l [mm]
+  double bend_stiffness = 0;  ///< EI [uN mm^2]
+  double twist_stiffness = 0; ///< GJ [uN mm^2]
+  Eigen::Vector2d rest_curvature{0, 0};  ///< kb0 in material components
+  double rest_twist = 0;                 ///< m0 [rad]
 };
-TwistGradient twist_gradient(const Vector3d& e, const Vector3d& f) noexcept;
+
+/// Derivatives of bend + twist of one joint with respect to (e, f, theta_e, theta_f), in this order.
+struct JointTerm {
+  double energy = 0, bend_energy = 0, twist_energy = 0;
+  Eigen::Matrix<double, 8, 1> gradient;
+  Eigen::Matrix<double, 8, 8> hessian;
+};
+
+/// Frames as unknowns: the directors turn with theta and move with their edges by parallel transport.
+/// @param twist m at this state [rad] (dm/dtheta_e = -1, dm/dtheta_f = 1, dm/de and dm/df as in holonomy())
+JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+                const JointLaw& law, Hessian kind) noexcept;
+
+double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+                    const JointLaw& law) noexcept;
 
 }  // namespace ligature::rod

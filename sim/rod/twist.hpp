@@ -1,15 +1,25 @@
 #pragma once
-/// Quasi-static twist: a twist wave runs 0.9 m in a millisecond, so between two held frames the twist is always even.
+/// Frames and twist of one thread.
 ///
-///    held frame                         held frame
-///    o====o====o====o====o====o====o====o          m = (theta_b - theta_a + holonomy) / joints   at every joint
-///    between a                                  b
+/// Reference directors u are carried along in time by parallel transport of each edge's tangent [Bergou 2010]; theta is
+/// the angle of the material frame against u. At a vertex, between edges i-1 and i,
 ///
-/// Reference directors u are carried along in time by parallel transport of each edge's tangent [Bergou 2010]; the
-/// angle between the reference director of one edge, transported to the next, and that edge's own is the joint's
-/// reference twist. It is followed continuously, so turns beyond 2 pi count. Outside held frames the twist is zero
-/// (a free end lets go of it). Source: thesis 4.1.3, [Bergou 2008] section 5.1.
+///   m_i = theta_i - theta_(i-1) + r_i      r_i: angle from u_(i-1), transported to edge i, to u_i
+///
+/// is the twist angle of the joint. r is followed continuously, so turns beyond 2 pi count. A held frame stands at a
+/// vertex, between its two edges, and splits the joint there into two halves:
+///
+///   edge i-1          vertex i          edge i
+///   o-----------o   [ t, d held ]   o-----------o
+///                 half          half                 each with half the rest length of a joint
+///
+/// At the ends of an open thread there is a joint only where a frame is held, of one half.
+///
+/// Quasi-static twist (thesis 4.1.3, [Bergou 2008] section 5.1: a twist wave runs 0.9 m in a millisecond): between
+/// consecutive holders (held edges, held frames) lies a span, along which twist is spread evenly, m = angle (joint
+/// length)/(span length). A free end lets go of its twist. A closed thread that nobody holds is one span, round the ring.
 #include <Eigen/Core>
+#include <cstddef>
 #include <vector>
 
 #include "sim/base/hash.hpp"
@@ -17,49 +27,88 @@
 
 namespace ligature::rod {
 
+/// Between two holders of the frame. Joints are counted in halves: half h of vertex v is 2 v + h, h = 0 before the
+/// vertex and 1 behind it; an ordinary joint is both halves of its vertex.
+struct TwistSpan {
+  std::size_t first = 0, last = 0;  ///< halves, both in the span; of a closed thread last may lie beyond 2 n (wraps)
+  double angle = 0;                 ///< total twist [rad]
+  double length = 0;                ///< rest length of its joints [mm]
+};
+
 class Twist {
  public:
-  /// Reference frames along these vertices, transported in space from the first edge; no frame held.
-  /// x: (n), n >= 2
-  explicit Twist(const std::vector<Vector3d>& x);
+  /// Reference frames along these vertices, transported in space from the first edge; no frame held, no twist.
+  /// x: (n), n >= 2, closed: n >= 3 (edge n-1 joins the last vertex to the first). @param most_held frames at vertices
+  Twist(const std::vector<Vector3d>& x, bool closed, std::size_t most_held);
 
-  /// Forgets all twist: reference frames transported in space along x from the first edge, no frame held.
-  /// @rt O(n), no allocation
+  std::size_t vertices() const noexcept { return n_; }
+  std::size_t edges() const noexcept { return closed_ ? n_ : n_ - 1; }
+  bool closed() const noexcept { return closed_; }
+
+  /// Forgets all twist and all holds. @rt O(n), no allocation
   void restart(const std::vector<Vector3d>& x) noexcept;
-  /// Carries the reference frames to the new vertices and follows the turns. @rt O(n), no allocation
-  void transport(const std::vector<Vector3d>& x) noexcept;
+  /// Becomes `from` with its frames carried to the vertices x; follows the turns. Holds stay. `from` may be *this; a
+  /// solver tries several x from the same start, so that the result does not depend on the tries between.
+  /// @rt O(n), no allocation
+  void carry(const Twist& from, const std::vector<Vector3d>& x) noexcept;
+  /// Twists by so many turns more, evenly along the rest length, ends and holds apart: of an open thread each material
+  /// frame is turned; of a closed one also the seam before edge 0. @pre nothing held
+  void insert(double turns) noexcept;
 
-  /// Holds the material frame of an edge at this angle against its reference director [rad].
-  void hold(std::size_t edge, double theta_rad) noexcept;
-  /// Holds it with director d1 (made normal to the edge); the turn nearest to the angle it has now, so that
-  /// repeated small rotations add up beyond 2 pi.
-  void hold_director(std::size_t edge, const Vector3d& d1) noexcept;
-  void release(std::size_t edge) noexcept;
-  bool held(std::size_t edge) const noexcept { return held_[edge] != 0; }
+  // ---- holds. A holder keeps the material frame of an edge, or of a vertex together with the tangent there.
+  void hold_edge(std::size_t edge) noexcept;
+  /// Turns a held edge so that its d1 is this (made normal to the edge); the turn nearest to what it was.
+  void set_edge_director(std::size_t edge, const Vector3d& d1) noexcept;
+  void release_edge(std::size_t edge) noexcept;
+  bool edge_held(std::size_t edge) const noexcept;
+  /// Holds tangent and material frame at this vertex as they are: the tangent by half the turning of the nearest joint
+  /// (ends) or midway between both edges, the director such that twist stays as spread as it is.
+  /// False when most_held frames are held already.
+  bool hold_frame(std::size_t vertex) noexcept;
+  /// Moves a held frame to this tangent and director; turns are followed. @pre frame_held(vertex)
+  void set_frame(std::size_t vertex, const Vector3d& tangent, const Vector3d& director) noexcept;
+  void release_frame(std::size_t vertex) noexcept;
+  bool frame_held(std::size_t vertex) const noexcept { return slot_[vertex] >= 0; }
+  const Vector3d& frame_tangent(std::size_t vertex) const noexcept;
+  const Vector3d& frame_director(std::size_t vertex) const noexcept;
   bool any_held() const noexcept;
 
-  /// Spreads the twist; to be called after transport() and hold(). @rt O(n), no allocation
-  void distribute(double twist_stiffness, double vertex_length) noexcept;
+  // ---- quasi-static
+  /// Finds the spans and their angles from frames and holds. O(n), no allocation.
+  void find_spans(double rest_length) noexcept;
+  std::size_t span_count() const noexcept { return span_count_; }
+  const TwistSpan& span(std::size_t s) const noexcept { return spans_[s]; }
+  /// Span of a half; spans() when it lies in none.
+  std::size_t span_of(std::size_t half) const noexcept;
+  /// Spreads the angles over the spans (theta of every edge); free ends without twist. After find_spans().
+  void spread() noexcept;
 
-  double joint(std::size_t vertex) const noexcept { return joint_[vertex]; }    ///< twist angle at a vertex [rad]
-  double moment(std::size_t vertex) const noexcept { return moment_[vertex]; }  ///< GJ m / l [uN mm]
-  double theta(std::size_t edge) const noexcept { return theta_[edge]; }        ///< material angle [rad]
-  double turns() const noexcept;                                                ///< sum of the joints / 2 pi
-  bool active() const noexcept { return active_; }
+  // ---- frames as unknowns
+  double theta(std::size_t edge) const noexcept { return theta_[edge]; }
+  void set_theta(std::size_t edge, double angle) noexcept { theta_[edge] = angle; }
+
+  // ---- what is there now
+  const Vector3d& tangent(std::size_t edge) const noexcept { return tangent_[edge]; }
   Directors material(std::size_t edge) const noexcept;
+  Directors frame_material(std::size_t vertex) const noexcept;  ///< @pre frame_held(vertex)
+  /// Twist of the half before (0) or behind (1) a vertex whose frame is held [rad]; 0 where there is no edge.
+  double half_joint(std::size_t vertex, int half) const noexcept;
+  /// Twist of the joint at a vertex, both halves together [rad]; 0 at a free end.
+  double joint(std::size_t vertex) const noexcept;
+  /// Sum of all joints / 2 pi.
+  double turns() const noexcept;
   void add_to(StateHash& hash) const noexcept;
 
  private:
-  double reference_joint(std::size_t vertex) const noexcept;
-
-  std::vector<Vector3d> tangent_;    ///< of each edge                                    (n-1)
-  std::vector<Vector3d> director_;   ///< reference director u of each edge               (n-1)
-  std::vector<double> reference_;    ///< reference twist of each joint, turns followed   (n), ends 0  [rad]
-  std::vector<double> theta_;        ///< material angle against u                        (n-1)        [rad]
-  std::vector<double> joint_;        ///< twist at each vertex                            (n), ends 0  [rad]
-  std::vector<double> moment_;       ///< twisting moment at each vertex                  (n)          [uN mm]
-  std::vector<unsigned char> held_;  ///<                                                 (n-1)
-  bool active_ = false;
+  std::size_t n_ = 0;
+  bool closed_ = false;
+  std::vector<Vector3d> tangent_;   ///< of each edge                                    (edges)
+  std::vector<Vector3d> director_;  ///< reference director u of each edge               (edges)
+  std::vector<double> reference_;   ///< r of each joint, turns followed                 (n)     [rad]
+  std::vector<double> theta_;       ///< material angle against u                        (edges) [rad]
+  std::vector<int> slot_;           ///< of the held frame of a vertex, or -1            (n)
+  std::vector<TwistSpan> spans_;    ///<
+  std::size_t span_count_ = 0;
 };
 
 /// Parallel transport of v from unit tangent a to unit tangent b: the smallest rotation that takes a to b.

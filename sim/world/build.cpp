@@ -177,9 +177,9 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   return c.result();
 }
 
-rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
+rod_old::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
   const std::size_t n = x.size();
-  rod::RodModel m;
+  rod_old::RodModel m;
   m.radius = 0.5 * thread.diameter_mm;
   m.stretch_stiffness = thread.material.stretch_stiffness;
   m.bend_stiffness = thread.material.bend_stiffness;
@@ -195,11 +195,11 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
     m.drag[i] = thread.material.drag * length;
   }
   if (thread.rest_shape_as_given) {
-    const rod::Twist frames(x);
+    const rod_old::Twist frames(x);
     m.rest_curvature.assign(n, Eigen::Vector2d::Zero());
     for (std::size_t i = 1; i + 1 < n; ++i)
       m.rest_curvature[i] =
-          rod::material_curvature(x[i] - x[i - 1], x[i + 1] - x[i], frames.material(i - 1), frames.material(i));
+          rod_old::material_curvature(x[i] - x[i - 1], x[i + 1] - x[i], frames.material(i - 1), frames.material(i));
   }
   return m;
 }

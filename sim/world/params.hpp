@@ -25,6 +25,37 @@ struct ThreadMaterial {
 /// @param young_pa [Pa], diameter_mm [mm], density_g_per_mm3 [g/mm^3]
 ThreadMaterial round_thread(double young_pa, double poisson, double density_g_per_mm3, double diameter_mm, double drag);
 
+/// A place on a thread: an end, a vertex number, or the vertex nearest to a rest arc length.
+struct Place {
+  enum class Kind : std::uint8_t { first, last, vertex, arc };
+  Kind kind = Kind::first;
+  std::size_t vertex = 0;  ///< Kind::vertex
+  double s_mm = 0;         ///< Kind::arc
+};
+
+inline constexpr double kForever = 1e9;  ///< [s]
+
+/// Holds a vertex, or a vertex with its tangent and material frame; may move, spin and turn it.
+struct ClampParams {
+  enum class Hold : std::uint8_t { position, frame };
+  Place at;
+  Hold hold = Hold::position;
+  Vec3 velocity;               ///< W [mm/s]
+  double spin_rad_per_s = 0;   ///< of the material frame about the tangent; frame only
+  Vec3 turn_rad_per_s;         ///< of the held frame about world axes through the vertex; frame only
+  double from_s = 0;           ///< outside [from_s, until_s) the clamp does not exist
+  double until_s = kForever;
+};
+
+/// A dead load on a vertex.
+struct ForceParams {
+  Place at;
+  Vec3 force;         ///< W [uN]
+  double ramp_s = 0;  ///< grows linearly from from_s
+  double from_s = 0;
+  double until_s = kForever;
+};
+
 struct ThreadParams {
   std::string name;
   std::vector<Vec3> points;  ///< drawn polyline, world frame [mm]; resampled to segment_mm
@@ -32,9 +63,17 @@ struct ThreadParams {
   double diameter_mm = 0.2;
   bool closed = false;
   bool rest_shape_as_given = false;  ///< else straight
-  double twist_turns = 0;
+  double rest_length_scale = 1;      ///< rest length = drawn length times this
+  double twist_turns = 0;            ///< put in at the start, spread evenly
+  Vec3 velocity;                     ///< at the start; inertial only [mm/s]
   bool inertial = true;  ///< else low-mass: drag * velocity = force (a scenario file's default)
+  /// Quasi-static: twist evenly spread between held frames. Unknown: the angle of every edge's material frame is a
+  /// fourth unknown of the vertex (needed, and chosen by itself, where a curved rest shape couples bending to twist).
+  enum class TwistMode : std::uint8_t { quasi_static, unknown };
+  TwistMode twist_mode = TwistMode::quasi_static;
   ThreadMaterial material;
+  std::vector<ClampParams> clamps;
+  std::vector<ForceParams> forces;
 };
 
 struct Friction {  ///< Coulomb, by pair
@@ -46,8 +85,11 @@ struct Friction {  ///< Coulomb, by pair
 
 /// The bench: solid half space below the plane.
 struct PlaneParams {
+  std::string name;
   Vec3 point;
   Vec3 normal{0, 0, 1};
+  Vec3 velocity;  ///< within [from_s, until_s) [mm/s]
+  double from_s = 0, until_s = kForever;
 };
 
 /// Forceps: the jaws as the thread meets them. Frame T of CONTRACT (origin where the closed tips meet).
@@ -66,8 +108,39 @@ struct ForcepsParams {
 };
 
 struct SolverParams {
-  int iterations = 8;  ///< bound for one step, in linear solves
-  double residual_target = 1e-6;
+  int iterations = 50;            ///< bound for one step, in linear solves; 1 = one linearisation, as the thesis does
+  double residual_target = 1e-9;  ///< force imbalance over the forces that act
+  double implicitness = 1;        ///< lambda: forces are taken as lambda F(end of step) + (1 - lambda) F(start)
+  /// scalar: the VRIPHYS paper's simplification (tangents frozen, stiffness the same in all directions), to compare.
+  enum class Linearisation : std::uint8_t { full, scalar };
+  Linearisation linearisation = Linearisation::full;
+};
+
+/// Changes a number while the world runs.
+struct ScheduleEntry {
+  enum class Key : std::uint8_t {
+    friction_thread_thread,
+    friction_thread_obstacle,
+    friction_thread_tissue,
+    friction_thread_tool,
+    rest_length_scale,  ///< of thread `index`
+    drag,               ///< of thread `index` [uN s/mm^2]
+    gravity,            ///< `vector` [mm/s^2]
+    obstacle_velocity,  ///< of plane `index`, `vector` [mm/s]
+  };
+  double time_s = 0;
+  Key key = Key::friction_thread_thread;
+  std::size_t index = 0;
+  double value = 0;
+  Vec3 vector;
+};
+
+/// Cuts a thread between two vertices, at the joint nearest to a rest arc length; the piece behind becomes a thread of
+/// its own (a closed thread becomes one open thread).
+struct CutParams {
+  std::size_t thread = 0;
+  double s_mm = 0;
+  double time_s = 0;
 };
 
 struct Capacity {
@@ -82,6 +155,8 @@ struct WorldParams {
   SolverParams solver;
   std::vector<ThreadParams> threads;
   std::vector<PlaneParams> planes;
+  std::vector<ScheduleEntry> schedule;
+  std::vector<CutParams> cuts;
   std::array<ForcepsParams, kInstruments> forceps;
   bool forceps_present = true;
   Pose X_RW;                    ///< where the world lies in the rig; identity when samples are already in W

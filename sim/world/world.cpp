@@ -14,7 +14,7 @@
 #include "sim/contact/tolerances.hpp"
 #include "sim/instrument/forceps.hpp"
 #include "sim/instrument/grasp.hpp"
-#include "sim/rod/rod.hpp"
+#include "sim/rod_old/rod.hpp"
 #include "sim/world/build.hpp"
 
 namespace ligature::world {
@@ -40,8 +40,8 @@ struct Plane {
 };
 
 struct Thread {
-  rod::RodModel model;
-  rod::RodState state;
+  rod_old::RodModel model;
+  rod_old::RodState state;
   std::vector<Vector3d> x0;  // at the start of the step: the last good state
   std::size_t first = 0;     // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
@@ -148,7 +148,7 @@ bool World::State::try_grasp(std::size_t f) noexcept {
       take(i);
       take(i + 1);
       if (!grasp.frame_held) {
-        rod::Twist& twist = threads[k].state.twist;
+        rod_old::Twist& twist = threads[k].state.twist;
         if (!twist.any_held() && t.model.rest_curvature.empty()) twist.restart(t.state.x);
         grasp.frame_held = true;
         grasp.frame_thread = k;
@@ -164,7 +164,7 @@ bool World::State::try_grasp(std::size_t f) noexcept {
 void World::State::let_go(std::size_t f) noexcept {
   Grasp& grasp = grasps[f];
   for (const Held& h : grasp.held) {
-    rod::RodState& state = threads[h.thread].state;
+    rod_old::RodState& state = threads[h.thread].state;
     state.ease[h.vertex] = std::max(state.ease[h.vertex], h.force_W.norm() / kEaseSpeed);
   }
   if (grasp.frame_held) {
@@ -520,7 +520,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   }
   std::size_t longest = 0;
   for (const ThreadParams& p : params.threads) {
-    Thread t{.model = {}, .state = {{}, {}, {}, rod::Twist(resample(p.points, p.segment_mm))}, .x0 = {}};
+    Thread t{.model = {}, .state = {{}, {}, {}, rod_old::Twist(resample(p.points, p.segment_mm))}, .x0 = {}};
     t.state.x = resample(p.points, p.segment_mm);
     t.model = build_model(p, t.state.x);
     t.state.v.assign(t.state.x.size(), Vector3d::Zero());
@@ -627,6 +627,51 @@ std::uint64_t World::state_hash() const noexcept {
     hash.bytes(m.normal_A.data(), sizeof(double) * 3);
   }
   return hash.value();
+}
+
+std::size_t World::thread_count() const noexcept {
+  return state_->threads.size();
+}
+double World::time_s() const noexcept {
+  return static_cast<double>(state_->step) * state_->params.step_s;
+}
+
+ThreadMeasure World::measure(std::size_t thread, bool) const {
+  const Thread& t = state_->threads[thread];
+  ThreadMeasure m;
+  m.name = state_->params.threads[thread].name;
+  m.vertices = t.x0.size();
+  for (std::size_t i = 0; i + 1 < m.vertices; ++i) {
+    const double length = (t.state.x[i + 1] - t.state.x[i]).norm();
+    m.length_mm += length;
+    m.rest_length_mm += t.model.rest_length;
+    m.elongation_max = std::max(m.elongation_max, length / t.model.rest_length - 1);
+  }
+  for (const Vector3d& v : t.state.v) m.speed_max_mm_per_s = std::max(m.speed_max_mm_per_s, v.norm());
+  m.stretch_energy = elastic_energy(t.model, t.state.x, t.state.twist);
+  return m;
+}
+
+ThreadShape World::shape(std::size_t thread) const {
+  const Thread& t = state_->threads[thread];
+  ThreadShape s;
+  for (std::size_t i = 0; i < t.state.x.size(); ++i) {
+    s.x.push_back(from_eigen(t.state.x[i]));
+    s.twist_rad.push_back(t.state.twist.joint(i));
+    s.s_mm.push_back(static_cast<double>(i) * t.model.rest_length);
+  }
+  return s;
+}
+
+std::vector<ClampMeasure> World::clamps() const {
+  std::vector<ClampMeasure> out;
+  for (std::size_t k = 0; k < state_->params.threads.size(); ++k)
+    for (std::size_t c = 0; c < state_->params.threads[k].clamps.size(); ++c) out.push_back({k, c, 0, false, {}, {}});
+  return out;
+}
+
+std::vector<ContactMeasure> World::contacts() const {
+  return {};
 }
 
 void World::observe_stages(StageObserver observer, void* context) noexcept {

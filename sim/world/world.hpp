@@ -14,6 +14,50 @@
 
 namespace ligature::world {
 
+/// One thread as it is now, for reports. Energies in uN mm.
+struct ThreadMeasure {
+  std::string name;
+  bool closed = false;
+  std::size_t vertices = 0;
+  double rest_length_mm = 0, length_mm = 0;
+  double elongation_max = 0;  ///< of an edge: its length over its rest length, less one
+  double speed_max_mm_per_s = 0;
+  double stretch_energy = 0, bend_energy = 0, twist_energy = 0;
+  double kinetic_energy = 0;
+  double potential_energy = 0;  ///< of weight and of the forces that act now: minus force times position
+  Vec3 momentum;                ///< [g mm/s]
+  Vec3 angular_momentum;        ///< about W's origin [g mm^2/s]
+  double twist_turns = 0, writhe = 0;  ///< link is their sum
+};
+
+/// What one clamp exerted on its thread in the last step.
+struct ClampMeasure {
+  std::size_t thread = 0;  ///< the thread it holds now (a cut may have moved it)
+  std::size_t clamp = 0;   ///< index in ThreadParams::clamps of the thread it was given to
+  std::size_t vertex = 0;
+  bool active = false;
+  Vec3 force;   ///< W [uN]
+  Vec3 torque;  ///< about the vertex, W [uN mm]
+};
+
+/// One contact that carries force, as of the last step.
+struct ContactMeasure {
+  std::size_t thread = 0;
+  double s_mm = 0;  ///< rest arc length on the thread
+  enum class Other : std::uint8_t { plane, forceps };
+  Other other = Other::plane;
+  std::size_t index = 0;  ///< of the plane; of the forceps
+  double gap_mm = 0, normal_force = 0, friction_force = 0;  ///< [uN]
+  bool sliding = false;
+};
+
+/// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends. (vertices)
+struct ThreadShape {
+  std::vector<Vec3> x;
+  std::vector<double> twist_rad;
+  std::vector<double> s_mm;  ///< rest arc length
+};
+
 /// Called at the end of each stage of the step, so that a caller with a clock can time them.
 using StageObserver = void (*)(void* context, StepStage stage) noexcept;
 
@@ -32,6 +76,17 @@ class World {
   /// Hash of the whole dynamic state, bit for bit.
   std::uint64_t state_hash() const noexcept;
   void observe_stages(StageObserver observer, void* context) noexcept;
+
+  // ---- reports; allocate, so never from a real-time thread
+  std::size_t thread_count() const noexcept;
+  double time_s() const noexcept;
+  /// @param writhe also calculates the writhe, in O(n^2)
+  ThreadMeasure measure(std::size_t thread, bool writhe = true) const;
+  ThreadShape shape(std::size_t thread) const;
+  /// In the order of WorldParams: thread by thread, clamp by clamp.
+  std::vector<ClampMeasure> clamps() const;
+  std::vector<ContactMeasure> contacts() const;
+
   /// Fault injection for the tests of the appliance: the next step meets a non-finite vertex.
   void inject_non_finite() noexcept;
 

@@ -1,4 +1,4 @@
-#include "sim/rod/band.hpp"
+#include "sim/rod_old/band.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "sim/base/random.hpp"
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 namespace {
 
 // A positive definite band with entries that differ by `spread`, and the same matrix dense.
@@ -85,4 +85,4 @@ TEST(BlockBand, RaisesThePivotsOfASingularMatrixAndStaysFinite) {
 }
 
 }  // namespace
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

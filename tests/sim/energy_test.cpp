@@ -1,4 +1,4 @@
-#include "sim/rod/energy.hpp"
+#include "sim/rod_old/energy.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,10 @@
 #include <functional>
 
 #include "sim/base/random.hpp"
-#include "sim/rod/rod.hpp"
-#include "sim/rod/twist.hpp"
+#include "sim/rod_old/rod.hpp"
+#include "sim/rod_old/twist.hpp"
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 namespace {
 
 Vector3d random_vector(Random& random, double size) {
@@ -330,4 +330,4 @@ TEST(Twist, LinkIsConservedWhileTheRodMovesBetweenHeldFrames) {
 }
 
 }  // namespace
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

@@ -11,8 +11,8 @@ namespace {
 constexpr double kBend = 1.0, kLoadedLength = 1.0;
 
 struct Beam {
-  rod::RodModel model;
-  rod::RodState state;
+  rod_old::RodModel model;
+  rod_old::RodState state;
   std::vector<Vector3d> x0;
 };
 
@@ -23,7 +23,7 @@ Beam cantilever(std::size_t segments) {
   const std::size_t n = segments + 2;
   std::vector<Vector3d> x;
   for (std::size_t i = 0; i < n; ++i) x.push_back(Vector3d((static_cast<double>(i) - 0.5) * l, 0, 0));
-  Beam b{.model = {}, .state = {x, {}, {}, rod::Twist(x)}, .x0 = x};
+  Beam b{.model = {}, .state = {x, {}, {}, rod_old::Twist(x)}, .x0 = x};
   b.model.radius = 0.01;
   b.model.stretch_stiffness = 1e5;  // strain 1e-5 under the loads below
   b.model.bend_stiffness = kBend;
@@ -111,7 +111,7 @@ TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
 // A free light rod of three vertices on a plane; returns its model and state.
 Beam block(double mass, double v0x) {
   std::vector<Vector3d> x{{0, 0, 0.1}, {1, 0, 0.1}, {2, 0, 0.1}};
-  Beam b{.model = {}, .state = {x, {}, {}, rod::Twist(x)}, .x0 = x};
+  Beam b{.model = {}, .state = {x, {}, {}, rod_old::Twist(x)}, .x0 = x};
   b.model.radius = 0.1;
   b.model.stretch_stiffness = 1e4;
   b.model.bend_stiffness = 1e2;

@@ -1,6 +1,6 @@
-#include "sim/rod/rod.hpp"
+#include "sim/rod_old/rod.hpp"
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 
 double elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist) noexcept {
   double energy = 0;
@@ -61,4 +61,4 @@ void add_twist(const std::vector<Vector3d>& x, const Twist& twist, std::vector<V
   }
 }
 
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

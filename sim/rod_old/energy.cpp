@@ -1,10 +1,10 @@
-#include "sim/rod/energy.hpp"
+#include "sim/rod_old/energy.hpp"
 
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 namespace {
 
 // |e||f| + e.f vanishes when the rod folds back on itself; this keeps the curvature finite (|kb| < 1e4).
@@ -104,4 +104,4 @@ TwistGradient twist_gradient(const Vector3d& e, const Vector3d& f) noexcept {
   return {0.5 * kb / safe_norm(e), 0.5 * kb / safe_norm(f)};
 }
 
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

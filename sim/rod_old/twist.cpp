@@ -1,10 +1,10 @@
-#include "sim/rod/twist.hpp"
+#include "sim/rod_old/twist.hpp"
 
 #include <Eigen/Geometry>
 #include <cmath>
 #include <numbers>
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 namespace {
 
 Vector3d any_normal(const Vector3d& t) {
@@ -152,4 +152,4 @@ void Twist::add_to(StateHash& hash) const noexcept {
   hash.bytes(held_.data(), held_.size());
 }
 
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

@@ -3,11 +3,11 @@
 #include <Eigen/Core>
 #include <vector>
 
-#include "sim/rod/band.hpp"
-#include "sim/rod/energy.hpp"
-#include "sim/rod/twist.hpp"
+#include "sim/rod_old/band.hpp"
+#include "sim/rod_old/energy.hpp"
+#include "sim/rod_old/twist.hpp"
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 
 /// Constants of an open rod with n vertices and n-1 edges.
 struct RodModel {
@@ -44,4 +44,4 @@ void add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Tw
 /// gradient: (n). @rt O(n), no allocation
 void add_twist(const std::vector<Vector3d>& x, const Twist& twist, std::vector<Vector3d>& gradient) noexcept;
 
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old

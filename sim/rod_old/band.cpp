@@ -1,9 +1,9 @@
-#include "sim/rod/band.hpp"
+#include "sim/rod_old/band.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-namespace ligature::rod {
+namespace ligature::rod_old {
 namespace {
 constexpr std::size_t kHalf = 8;  // scalar half bandwidth: two block columns and the rest of the block's own
 }
@@ -72,4 +72,4 @@ void BlockBand::solve(double* b) noexcept {
   std::copy(w, w + n, b);
 }
 
-}  // namespace ligature::rod
+}  // namespace ligature::rod_old
