@@ -5,8 +5,9 @@
 ///   x0 o----------> x1 o----------> o x2       l rest length of the vertex: (|e|_0 + |f|_0)/2
 ///
 ///   stretch  E = EA l0/2 (|e|/l0 - 1)^2        l0 rest length of the edge
-///   bend     E = EI/(2 l) |kb - kb0|^2,        kb = 2 e x f / (|e||f| + e.f)  curvature binormal, |kb| = 2 tan(angle/2)
-///   twist    E = GJ/(2 l) (m - m0)^2,          m the angle of the material frame against the parallel-transported one
+///   bend     E = EI/(2 l) |kb - kb0|^2,        kb = 2 e x f / (|e||f| + e.f)  curvature binormal, |kb| = 2
+///   tan(angle/2) twist    E = GJ/(2 l) (m - m0)^2,          m the angle of the material frame against the
+///   parallel-transported one
 ///
 /// Source: [Bergou 2008] sections 4-5, [Bergou 2010] for material components and second derivatives; thesis 3.3.4 to
 /// 3.3.6, whose bending uses the distance of tangents (2 sin(angle/2)) instead.
@@ -15,10 +16,12 @@
 /// l = l0/2, joins it to each neighbouring edge; the held tangent then stands for e or f and only the other one moves.
 /// (Holding the first edge instead would shorten a beam by half a segment.)
 ///
-/// Each Hessian comes in two kinds. `exact`: the second derivatives, symmetric, indefinite under compression or far from
-/// rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
+/// Each Hessian comes in two kinds. `exact`: the second derivatives, symmetric, indefinite under compression or far
+/// from rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
 /// (Gauss-Newton), stretching drops the geometric part of a compressed edge, the holonomy contributes nothing (thesis
 /// 3.3.3 clamps for the same reason).
+/// An edge shorter than 1e-30 mm has no direction: its joint has no force. A turn within 1e-4 rad of the fold has the
+/// energy of its angle and bounded derivatives.
 /// Units: mm, uN, hence uN mm for energies. All functions: @rt constant time, no allocation.
 #include <Eigen/Core>
 
@@ -48,7 +51,7 @@ EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness, Hessia
 
 double stretch_energy(const Vector3d& e, double rest_length, double stiffness) noexcept;
 
-/// kb of two edges; zero for parallel ones, bounded by 1e4 or so as they fold back.
+/// kb of two edges; zero for parallel ones, bounded by 3e4 as they fold back.
 Vector3d curvature_binormal(const Vector3d& e, const Vector3d& f) noexcept;
 
 /// Rest shape straight; needs no frames. @param stiffness EI [uN mm^2]
@@ -58,7 +61,9 @@ VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_lengt
 double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness) noexcept;
 
 /// The holonomy part of m: its value changes with e and f by these (its value itself is followed by Twist).
-/// energy is not used. Gradient kb/(2|e|), kb/(2|f|) [Bergou 2008] eq. 10; Hessian [Bergou 2010] appendix.
+/// energy is not used. Gradient kb/(2|e|), kb/(2|f|) [Bergou 2008] eq. 10; Hessian [Bergou 2010] appendix: that of the
+/// function m(x) whose frames are carried straight from this state to x. The derivative of the gradient field itself
+/// has an antisymmetric part more in ee and ff, since a director carried around a loop turns; it does no work.
 VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept;
 
 /// Material directors of an edge: d1, d2 = t x d1, unit, normal to it.
@@ -72,9 +77,9 @@ Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const D
 
 /// Constants of one joint in the frame formulation.
 struct JointLaw {
-  double rest_length = 0;     ///< l [mm]
-  double bend_stiffness = 0;  ///< EI [uN mm^2]
-  double twist_stiffness = 0; ///< GJ [uN mm^2]
+  double rest_length = 0;                ///< l [mm]
+  double bend_stiffness = 0;             ///< EI [uN mm^2]
+  double twist_stiffness = 0;            ///< GJ [uN mm^2]
   Eigen::Vector2d rest_curvature{0, 0};  ///< kb0 in material components
   double rest_twist = 0;                 ///< m0 [rad]
 };
