@@ -1,88 +1,284 @@
-#include "sim/rod_old/band.hpp"
+#include "sim/rod/band.hpp"
 
 #include <gtest/gtest.h>
 
 #include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
 
 #include "sim/base/random.hpp"
 
-namespace ligature::rod_old {
+namespace ligature::rod {
 namespace {
 
-// A positive definite band with entries that differ by `spread`, and the same matrix dense.
-Eigen::MatrixXd random_band(Random& random, std::size_t n, double spread, BlockBand& band) {
-  band.set_zero();
-  Eigen::MatrixXd dense = Eigen::MatrixXd::Zero(3 * n, 3 * n);
-  for (std::size_t i = 0; i < n; ++i) {
-    // Sums of squares over three neighbours, as a bending energy gives them, on a small diagonal.
-    Eigen::MatrixXd J(3, 9);
-    for (int r = 0; r < 3; ++r)
-      for (int c = 0; c < 9; ++c) J(r, c) = random.normal() * std::pow(spread, random.uniform(0, 0.5));
-    const std::size_t first = std::min(i, n - std::min<std::size_t>(n, 3));
-    const std::size_t blocks = std::min<std::size_t>(n, 3);
-    const Eigen::MatrixXd H = J.transpose() * J;
-    for (std::size_t r = 0; r < blocks; ++r)
-      for (std::size_t c = 0; c < blocks; ++c) {
-        Eigen::Matrix3d block = H.block<3, 3>(3 * r, 3 * c);
-        if (r == c) block += 0.4 * Eigen::Matrix3d::Identity();
-        dense.block<3, 3>(3 * (first + r), 3 * (first + c)) += block;
-        if (r >= c) band.add(first + r, first + c, block);
-      }
-  }
-  return dense;
-}
+using Eigen::Index;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+// Right-hand sides row by row, as solve() takes them.
+using Rows = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-TEST(BlockBand, MultipliesLikeTheDenseMatrix) {
-  Random random(1);
-  for (std::size_t n : {1u, 2u, 3u, 4u, 50u}) {
-    BlockBand band(n);
-    const Eigen::MatrixXd A = random_band(random, n, 1e2, band);
-    const Eigen::VectorXd x = Eigen::VectorXd::Random(3 * n);
-    Eigen::VectorXd y(3 * n);
+template <class Dimension>
+struct BlockBandOf : testing::Test {
+  static constexpr int D = Dimension::value;
+  using Band = BlockBand<D>;
+  struct Case {
+    std::size_t n;
+    bool closed;
+  };
+  static std::vector<Case> cases() {
+    std::vector<Case> all;
+    for (const std::size_t n : {1u, 2u, 3u, 4u, 5u, 6u, 7u, 8u, 30u, 31u}) {
+      all.push_back({n, false});
+      if (n >= Band::kFewestClosed) all.push_back({n, true});
+    }
+    return all;
+  }
+  static std::string name(const Case& c) {
+    return (c.closed ? "closed, " : "open, ") + std::to_string(c.n) + " vertices";
+  }
+
+  Random random{D};
+
+  VectorXd vector(Index n) {
+    VectorXd x(n);
+    for (double& v : x) v = random.uniform(-1, 1);
+    return x;
+  }
+  Rows rows(Index n, Index count) {
+    Rows x(n, count);
+    for (Index r = 0; r < n; ++r) x.row(r) = vector(count);
+    return x;
+  }
+
+  /// The sum of squares over three neighbours that a bending energy is, factors spread over `spread`, on `diagonal`.
+  /// Added block by block from both triangles; the same matrix dense.
+  MatrixXd fill(Band& band, const Case& c, double spread, double diagonal = 0.4) {
+    band.restart(c.n, c.closed);
+    const Index n = static_cast<Index>(c.n) * D;
+    MatrixXd dense = MatrixXd::Zero(n, n);
+    const auto add = [&](std::size_t i, std::size_t j, const typename Band::Block& block) {
+      const Index I = static_cast<Index>(i) * D, J = static_cast<Index>(j) * D;
+      dense.block(I, J, D, D) += block;
+      if (i != j) dense.block(J, I, D, D) += block.transpose();
+      if (i == j)
+        band.add(i, block);
+      else if (random.uniform() < 0.5)
+        band.add(i, j, block);
+      else
+        band.add(j, i, block.transpose());
+    };
+    for (std::size_t i = 0; i < c.n; ++i) {
+      MatrixXd J(2, 3 * D);
+      for (double& v : J.reshaped()) v = random.normal() * std::pow(spread, random.uniform(0, 0.5));
+      const MatrixXd H = J.transpose() * J;
+      add(i, i, diagonal * Band::Block::Identity());
+      for (std::size_t r = 0; r < 3; ++r)
+        for (std::size_t s = 0; s <= r; ++s) {
+          if (!c.closed && i + r >= c.n) continue;
+          add((i + r) % c.n, (i + s) % c.n, H.block<D, D>(static_cast<Index>(r) * D, static_cast<Index>(s) * D));
+        }
+    }
+    return dense;
+  }
+};
+
+using Dimensions =
+    testing::Types<std::integral_constant<int, 1>, std::integral_constant<int, 3>, std::integral_constant<int, 4>>;
+struct DimensionName {
+  template <class T>
+  static std::string GetName(int) {
+    return "D" + std::to_string(T::value);
+  }
+};
+TYPED_TEST_SUITE(BlockBandOf, Dimensions, DimensionName);
+
+TYPED_TEST(BlockBandOf, MultipliesLikeTheDenseMatrix) {
+  typename TestFixture::Band band(40);
+  for (const auto& c : this->cases()) {
+    const MatrixXd A = this->fill(band, c, 1e11);
+    const VectorXd x = this->vector(A.rows());
+    VectorXd y(A.rows());
     band.multiply(x.data(), y.data());
-    EXPECT_LT((y - A * x).norm(), 1e-12 * (A * x).norm());
+    EXPECT_LT((y - A * x).norm(), 1e-14 * A.norm() * x.norm()) << this->name(c);
   }
 }
 
-TEST(BlockBand, SolvesLikeADenseCholesky) {
-  Random random(2);
-  for (std::size_t n : {1u, 2u, 3u, 7u, 100u}) {
-    BlockBand band(n);
-    const Eigen::MatrixXd A = random_band(random, n, 1e2, band);
+TYPED_TEST(BlockBandOf, SolvesLikeADenseCholesky) {
+  typename TestFixture::Band band(600);
+  auto cases = this->cases();
+  cases.push_back({600, false});
+  cases.push_back({600, true});
+  for (const auto& c : cases) {
+    const MatrixXd A = this->fill(band, c, 1e2);
+    ASSERT_EQ(band.factor(), 0) << this->name(c);
+    const VectorXd b = this->vector(A.rows());
+    VectorXd x = b;
+    band.solve(x.data());
+    const VectorXd expected = A.llt().solve(b);
+    EXPECT_LT((A * x - b).norm(), 1e-14 * A.norm() * x.norm()) << this->name(c);
+    EXPECT_LT((x - expected).norm(), 1e-10 * expected.norm()) << this->name(c);
+  }
+}
+
+TYPED_TEST(BlockBandOf, KeepsTheResidualSmallWhenEntriesDifferBy1e11) {
+  typename TestFixture::Band band(600);
+  auto cases = this->cases();
+  cases.push_back({600, false});
+  cases.push_back({600, true});
+  for (const auto& c : cases) {
+    const MatrixXd A = this->fill(band, c, 1e11);
+    ASSERT_EQ(band.factor(), 0) << this->name(c);
+    const VectorXd b = this->vector(A.rows());
+    VectorXd x = b;
+    band.solve(x.data());
+    // Backward stable: the residual is a few roundings of |A| |x|, whatever the condition; so is Eigen's.
+    EXPECT_LT((A * x - b).norm(), 1e-14 * A.norm() * x.norm()) << this->name(c);
+    const VectorXd expected = A.ldlt().solve(b);
+    EXPECT_LT((A * (x - expected)).norm(), 1e-13 * A.norm() * x.norm()) << this->name(c);
+  }
+}
+
+TYPED_TEST(BlockBandOf, SolvesManyRightHandSidesAsItSolvesEachAlone) {
+  typename TestFixture::Band band(40);
+  for (const auto& c : this->cases()) {
+    this->fill(band, c, 1e6);
     ASSERT_EQ(band.factor(), 0);
-    for (int rhs = 0; rhs < 3; ++rhs) {
-      const Eigen::VectorXd b = Eigen::VectorXd::Random(3 * n);
-      Eigen::VectorXd x = b;
-      band.solve(x.data());
-      const Eigen::VectorXd expected = A.llt().solve(b);
-      // Backward stable: the residual is a few roundings of |A||x|, whatever the condition.
-      EXPECT_LT((A * x - b).norm(), 1e-13 * A.norm() * x.norm());
-      EXPECT_LT((x - expected).norm(), 1e-8 * expected.norm());
+    for (Index count = 1; count <= 17; ++count) {
+      const Rows B = this->rows(static_cast<Index>(c.n) * this->D, count);
+      Rows X = B;
+      band.solve(X.data(), static_cast<std::size_t>(count));
+      for (Index k = 0; k < count; ++k) {
+        VectorXd x = B.col(k);
+        band.solve(x.data());
+        EXPECT_EQ(x, X.col(k)) << this->name(c) << ", " << k << " of " << count;  // to the bit
+      }
     }
   }
 }
 
-TEST(BlockBand, KeepsTheResidualSmallWhenEntriesDifferBy1e11) {
-  Random random(3);
-  BlockBand band(60);
-  const Eigen::MatrixXd A = random_band(random, 60, 1e11, band);
-  ASSERT_EQ(band.factor(), 0);
-  const Eigen::VectorXd b = Eigen::VectorXd::Random(180);
-  Eigen::VectorXd x = b;
-  band.solve(x.data());
-  EXPECT_LT((A * x - b).norm(), 1e-13 * A.norm() * x.norm());
+TYPED_TEST(BlockBandOf, PrescribesLikeDenseElimination) {
+  typename TestFixture::Band band(40);
+  for (const auto& c : this->cases()) {
+    MatrixXd A = this->fill(band, c, 1e2);
+    const Index n = A.rows();
+    VectorXd b = this->vector(n), dense_b = b;
+    // The first, the last, one of the border or near it, one in the middle, and some others.
+    std::vector<Index> held{0, n - 1, n / 2, std::max<Index>(0, n - 2 * this->D), n / 3};
+    std::sort(held.begin(), held.end());
+    held.erase(std::unique(held.begin(), held.end()), held.end());
+    for (const Index row : held) {
+      const double value = this->random.uniform(-2, 2);
+      band.prescribe(static_cast<std::size_t>(row), value, b.data());
+      dense_b -= value * A.col(row);
+      A.row(row).setZero();
+      A.col(row).setZero();
+      A(row, row) = 1;
+      dense_b[row] = value;
+    }
+    EXPECT_LT((b - dense_b).norm(), 1e-13 * dense_b.norm()) << this->name(c);
+    const VectorXd x = this->vector(n);
+    VectorXd y(n);
+    band.multiply(x.data(), y.data());
+    EXPECT_LT((y - A * x).norm(), 1e-14 * A.norm() * x.norm()) << this->name(c);
+    ASSERT_EQ(band.factor(), 0);
+    const VectorXd expected = A.llt().solve(dense_b);
+    VectorXd z = b;
+    band.solve(z.data());
+    EXPECT_LT((z - expected).norm(), 1e-10 * expected.norm()) << this->name(c);
+    for (const Index row : held) EXPECT_EQ(z[row], b[row]) << this->name(c);  // exactly what was asked
+  }
 }
 
-TEST(BlockBand, RaisesThePivotsOfASingularMatrixAndStaysFinite) {
-  BlockBand band(4);
-  band.add(0, 0, Eigen::Matrix3d::Identity());
-  EXPECT_EQ(band.factor(), 9);
-  Eigen::VectorXd x = Eigen::VectorXd::Zero(12);
-  x[0] = 1;
+TYPED_TEST(BlockBandOf, PrescribesZeroWithoutARightHandSide) {
+  typename TestFixture::Band with(40), without(40);
+  for (const auto& c : this->cases()) {
+    const Random before = this->random;
+    this->fill(with, c, 1e2);
+    this->random = before;
+    this->fill(without, c, 1e2);
+    VectorXd b = this->vector(static_cast<Index>(c.n) * this->D), same = b;
+    for (std::size_t row = 0; row < c.n * this->D; row += 3) {
+      with.prescribe(row, 0.0, b.data());
+      without.prescribe(row, 0.0, nullptr);
+      same[static_cast<Index>(row)] = 0;
+    }
+    EXPECT_EQ(b, same);
+    with.factor();
+    without.factor();
+    with.solve(b.data());
+    without.solve(same.data());
+    EXPECT_EQ(b, same) << this->name(c);
+  }
+}
+
+TYPED_TEST(BlockBandOf, TellsAPositiveMatrixFromAnIndefiniteOne) {
+  typename TestFixture::Band band(40);
+  for (const auto& c : this->cases()) {
+    const Random before = this->random;
+    const MatrixXd A = this->fill(band, c, 1e2);
+    const VectorXd eigenvalues = Eigen::SelfAdjointEigenSolver<MatrixXd>(A, Eigen::EigenvaluesOnly).eigenvalues();
+    // A little less and a little more off the diagonal than the smallest eigenvalue.
+    for (const double share : {0.9, 1.1}) {
+      this->random = before;
+      this->fill(band, c, 1e2, 0.4 - share * eigenvalues[0]);
+      const int raised = band.factor();
+      if (share < 1) {
+        EXPECT_EQ(raised, 0) << this->name(c);
+      } else {
+        EXPECT_GT(raised, 0) << this->name(c);
+      }
+      VectorXd x = this->vector(A.rows());
+      band.solve(x.data());
+      EXPECT_TRUE(x.allFinite()) << this->name(c);
+    }
+  }
+}
+
+TYPED_TEST(BlockBandOf, CountsEveryPivotThatItRaised) {
+  typename TestFixture::Band band(40);
+  constexpr int kSize = TestFixture::D;
+  for (const auto& c : this->cases()) {
+    band.restart(c.n, c.closed);
+    band.add(0, TestFixture::Band::Block::Identity());
+    for (std::size_t i = 1; i < c.n; ++i) band.add(i, TestFixture::Band::Block::Identity() * (i % 2 == 0 ? 1 : -1));
+    EXPECT_EQ(band.factor(), static_cast<int>(c.n / 2) * kSize) << this->name(c);
+  }
+  band.restart(4, false);  // nothing at all
+  EXPECT_EQ(band.factor(), 4 * kSize);
+  VectorXd x = VectorXd::Zero(4 * kSize);
   band.solve(x.data());
-  EXPECT_TRUE(x.allFinite());
-  EXPECT_EQ(x[0], 1);
+  EXPECT_EQ(x, VectorXd::Zero(4 * kSize));
+}
+
+TYPED_TEST(BlockBandOf, ReportsAMatrixThatIsNotANumberAndReturns) {
+  typename TestFixture::Band band(40);
+  for (const auto& c : this->cases()) {
+    this->fill(band, c, 1e2);
+    band.add(c.n / 2, TestFixture::Band::Block::Constant(std::nan("")));
+    EXPECT_GT(band.factor(), 0) << this->name(c);
+  }
+}
+
+TYPED_TEST(BlockBandOf, ComputesTheSameBitsTwiceAndAfterAnotherRod) {
+  typename TestFixture::Band fresh(40), used(600);
+  for (const auto& c : this->cases()) {
+    this->fill(used, {600, true}, 1e11);
+    used.factor();
+    const Random before = this->random;
+    this->fill(fresh, c, 1e11);
+    this->random = before;
+    this->fill(used, c, 1e11);
+    EXPECT_EQ(fresh.factor(), used.factor());
+    Rows x = this->rows(static_cast<Index>(c.n) * this->D, 11), y = x;
+    fresh.solve(x.data(), 11);
+    used.solve(y.data(), 11);
+    EXPECT_EQ(std::memcmp(x.data(), y.data(), sizeof(double) * static_cast<std::size_t>(x.size())), 0) << this->name(c);
+  }
 }
 
 }  // namespace
-}  // namespace ligature::rod_old
+}  // namespace ligature::rod

@@ -1,0 +1,396 @@
+#include "sim/rod/band.hpp"
+
+#include <cstring>
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
+
+namespace ligature::rod {
+namespace {
+
+using std::size_t;
+
+// GNU vectors: one register where the machine has it, plain code elsewhere.
+using Two = double __attribute__((vector_size(16)));
+#ifdef __AVX__
+using Wide = double __attribute__((vector_size(32)));
+#else
+using Wide = Two;
+#endif
+constexpr size_t kWide = sizeof(Wide) / sizeof(double);
+
+// c - a b. Fused here only, and by name, so that debug and release builds round alike.
+#ifdef __FMA__
+inline double less(double c, double a, double b) {
+  return __builtin_fma(-a, b, c);
+}
+inline Two less(Two c, Two a, Two b) {
+  return _mm_fnmadd_pd(a, b, c);
+}
+inline Wide less(Wide c, Wide a, Wide b) {
+  return _mm256_fnmadd_pd(a, b, c);
+}
+#else
+template <class T>
+inline T less(T c, T a, T b) {
+  return c - a * b;
+}
+#endif
+
+template <class T>
+inline T load(const double* from) {
+  T t;
+  std::memcpy(&t, from, sizeof t);
+  return t;
+}
+template <class T>
+inline void store(double* to, T t) {
+  std::memcpy(to, &t, sizeof t);
+}
+
+// The substitutions are written once, over a view that says how a factor's entry and a right-hand side's row are read.
+
+// One right-hand side, both ends of the chain as the two lanes.
+template <int D>
+struct BothEnds {
+  using Value = Two;
+  double* b;
+  size_t stride;
+  size_t last;   // the far end's vertex
+  bool phantom;  // which is not there
+  static constexpr int kLanes = 2;
+
+  static Value zero() { return Value{}; }
+  static Value entry(const double (&pair)[2]) { return load<Two>(pair); }
+  double& front(size_t p, int r) const { return b[(D * p + static_cast<size_t>(r)) * stride]; }
+  double& back(size_t p, int r) const { return b[(D * (last - p) + static_cast<size_t>(r)) * stride]; }
+  Value get(size_t p, int r) const { return Value{front(p, r), p == 0 && phantom ? 0.0 : back(p, r)}; }
+  void set(size_t p, int r, Value v) const {
+    front(p, r) = v[0];
+    if (!(p == 0 && phantom)) back(p, r) = v[1];
+  }
+};
+
+// kTile right-hand sides side by side.
+constexpr size_t kTile = 2 * kWide;
+struct Tile {
+  Wide v[2];
+};
+inline Wide spread(double x) {
+  Wide w;
+  for (size_t i = 0; i < kWide; ++i) w[i] = x;
+  return w;
+}
+inline Tile load_tile(const double* from) {
+  return {{load<Wide>(from), load<Wide>(from + kWide)}};
+}
+inline void store_tile(double* to, const Tile& t) {
+  store(to, t.v[0]);
+  store(to + kWide, t.v[1]);
+}
+inline Tile less(const Tile& c, double a, const Tile& b) {
+  const Wide w = spread(a);
+  return {{less(c.v[0], w, b.v[0]), less(c.v[1], w, b.v[1])}};
+}
+inline Tile operator+(const Tile& a, const Tile& b) {
+  return {{a.v[0] + b.v[0], a.v[1] + b.v[1]}};
+}
+inline Tile operator*(const Tile& a, double b) {
+  const Wide w = spread(b);
+  return {{a.v[0] * w, a.v[1] * w}};
+}
+
+// One end of the chain.
+template <int D, int Lane>
+struct OneEnd {
+  using Value = Tile;
+  double* b;
+  size_t stride;
+  size_t last;
+  bool phantom;
+
+  static Value zero() { return Value{}; }
+  static double entry(const double (&pair)[2]) { return pair[Lane]; }
+  double* row(size_t p, int r) const { return b + (D * (Lane ? last - p : p) + static_cast<size_t>(r)) * stride; }
+  bool missing(size_t p) const { return Lane == 1 && p == 0 && phantom; }
+  Value get(size_t p, int r) const { return missing(p) ? zero() : load_tile(row(p, r)); }
+  void set(size_t p, int r, const Value& v) const {
+    if (!missing(p)) store_tile(row(p, r), v);
+  }
+};
+
+// Dense L D L^T of the leading n of the core; 1 / pivot on the diagonal. @return pivots raised
+template <size_t N>
+int factor_core(std::array<std::array<double, N>, N>& a, size_t n, double least) {
+  int raised = 0;
+  for (size_t k = 0; k < n; ++k) {
+    if (!(a[k][k] > least)) {
+      a[k][k] = least, ++raised;
+      for (size_t r = k + 1; r < n; ++r) a[r][k] = 0;
+    }
+    const double inverse = 1.0 / a[k][k];
+    for (size_t r = k + 1; r < n; ++r) {
+      const double l = a[r][k] * inverse;
+      for (size_t c = k + 1; c <= r; ++c) a[r][c] = less(a[r][c], l, a[c][k]);
+    }
+    for (size_t r = k + 1; r < n; ++r) a[r][k] *= inverse;
+    a[k][k] = inverse;
+  }
+  return raised;
+}
+
+template <size_t N, class Value>
+void solve_core(const std::array<std::array<double, N>, N>& a, size_t n, Value* y) {
+  for (size_t k = 0; k < n; ++k)
+    for (size_t r = k + 1; r < n; ++r) y[r] = less(y[r], a[r][k], y[k]);
+  for (size_t k = 0; k < n; ++k) y[k] = y[k] * a[k][k];
+  for (size_t k = n; k-- > 0;)
+    for (size_t r = n; --r > k;) y[k] = less(y[k], a[r][k], y[r]);
+}
+
+}  // namespace
+
+template <int D>
+BlockBand<D>::BlockBand(size_t most) : columns_((most + 1) / 2), border_((most + 1) / 2) {
+  restart(most, false);
+}
+
+template <int D>
+void BlockBand<D>::restart(size_t vertices, bool closed) noexcept {
+  assert((vertices + 1) / 2 <= columns_.size() && (!closed || vertices >= kFewestClosed));
+  vertices_ = vertices;
+  closed_ = closed;
+  chain_ = vertices - (closed ? 2 : 0);
+  half_ = chain_ > 2 ? (chain_ + 1) / 2 - 1 : 0;
+  if (half_ > 0) {
+    std::memset(columns_.data(), 0, half_ * sizeof(Columns));
+    if (closed) std::memset(border_.data(), 0, half_ * sizeof(BorderRows));
+  }
+  core_ = {};
+}
+
+template <int D>
+double& BlockBand<D>::entry(size_t r, size_t c) noexcept {
+  // Where the unknown stands: in the chain's front, its back, or the core.
+  const auto end_of = [&](size_t v) { return v < half_ ? 0 : v > half_ + 1 && v < chain_ ? 1 : 2; };
+  const auto in_core = [&](size_t x) { return x / D < chain_ ? x - D * half_ : x - D * chain_ + 2 * D; };
+  // The column is the one that is eliminated first.
+  const auto rank = [&](size_t v) {
+    const int end = end_of(v);
+    return end == 0 ? v : end == 1 ? last() - v : 2 * vertices_ + v;
+  };
+  if (rank(r / D) < rank(c / D) || (r / D == c / D && r < c)) std::swap(r, c);
+  const size_t row = r / D, column = c / D;
+  const int end = end_of(column);
+  if (end == 2) return core_[std::max(in_core(r), in_core(c))][std::min(in_core(r), in_core(c))];
+  const size_t p = end == 0 ? column : last() - column;
+  const int in_column = static_cast<int>(c % D);
+  if (row >= chain_) return border_[p].at[static_cast<int>(D * (row - chain_) + r % D) * D + in_column][end];
+  const size_t apart = end == 0 ? row - column : column - row;
+  return columns_[p].at[place(static_cast<int>(D * apart + r % D), in_column)][end];
+}
+
+template <int D>
+template <class Visit>
+void BlockBand<D>::visit_row(size_t r, Visit&& visit) noexcept {
+  const size_t i = r / D;
+  const size_t first = closed_ ? i + vertices_ - 2 : i - std::min<size_t>(i, 2);
+  const size_t end = closed_ ? i + vertices_ + 3 : std::min(i + 3, vertices_);
+  for (size_t j = first; j < end; ++j)
+    for (size_t c = 0; c < D; ++c) visit(D * (j % vertices_) + c);
+}
+
+template <int D>
+void BlockBand<D>::multiply(const double* x, double* y) const noexcept {
+  auto& self = const_cast<BlockBand&>(*this);  // entry() only reads here
+  for (size_t r = 0; r < D * vertices_; ++r) {
+    double sum = 0;
+    self.visit_row(r, [&](size_t c) { sum = less(sum, -self.entry(r, c), x[c]); });
+    y[r] = sum;
+  }
+}
+
+template <int D>
+void BlockBand<D>::prescribe(size_t row, double value, double* b) noexcept {
+  visit_row(row, [&](size_t r) {
+    double& a = entry(r, row);
+    if (b != nullptr) b[r] = less(b[r], a, value);
+    a = 0;
+  });
+  entry(row, row) = 1;
+  if (b != nullptr) b[row] = value;
+}
+
+template <int D>
+int BlockBand<D>::factor(double floor) noexcept {
+  if (vertices_ == 0) return 0;
+  const size_t core = closed_ ? 4 * D : 2 * D;
+  double largest = 0;
+  for (size_t k = 0; k < core; ++k) largest = std::max(largest, core_[k][k]);
+  for (size_t p = 0; p < half_; ++p)
+    for (int c = 0; c < D; ++c)
+      for (const double a : columns_[p].at[place(c, c)]) largest = a > largest ? a : largest;
+  if (has_phantom())
+    for (int c = 0; c < D; ++c)
+      (half_ > 0 ? columns_[0].at[place(c, c)][1] : core_[D + c][D + c]) = largest > 0 ? largest : 1.0;
+  const double least = std::max(floor * largest, 1e-300);
+  return closed_ ? eliminate<kBorder>(least) : eliminate<0>(least);
+}
+
+template <int D>
+template <int X>
+int BlockBand<D>::eliminate(double least) noexcept {
+  constexpr int kChain = 3 * D, kAll = kChain + X;
+  int raised = 0;
+  Two m[kAll][kAll] = {};  // lower triangle: the vertex, the next two, the border
+  for (size_t p = 0; p < half_; ++p) {
+    auto& at = columns_[p].at;
+    for (int c = 0; c < D; ++c) {
+      for (int r = c; r < 2 * D; ++r) m[r][c] += load<Two>(at[place(r, c)]);
+      for (int r = 2 * D; r < kChain; ++r) m[r][c] = load<Two>(at[place(r, c)]);
+      for (int x = 0; x < X; ++x) m[kChain + x][c] += load<Two>(border_[p].at[x * D + c]);
+    }
+    for (int k = 0; k < D; ++k) {
+      if (!(m[k][k][0] > least && m[k][k][1] > least)) [[unlikely]] {
+        for (int lane = 0; lane < 2; ++lane) {
+          if (m[k][k][lane] > least) continue;
+          m[k][k][lane] = least, ++raised;
+          for (int r = k + 1; r < kAll; ++r) m[r][k][lane] = 0;
+        }
+      }
+      const Two inverse = 1.0 / m[k][k];
+      store(at[place(k, k)], inverse);
+      Two l[kAll];
+      for (int r = k + 1; r < kAll; ++r) l[r] = m[r][k] * inverse;
+      for (int c = k + 1; c < kAll; ++c)
+        for (int r = c; r < kAll; ++r) m[r][c] = less(m[r][c], l[r], m[c][k]);
+      for (int r = k + 1; r < kChain; ++r) store(at[place(r, k)], l[r]);
+      for (int x = 0; x < X; ++x) store(border_[p].at[x * D + k], l[kChain + x]);
+    }
+    // The next vertex becomes the vertex; the one after the next two has nothing yet.
+    for (int c = 0; c < 2 * D; ++c) {
+      for (int r = c; r < 2 * D; ++r) m[r][c] = m[r + D][c + D];
+      for (int x = 0; x < X; ++x) m[kChain + x][c] = m[kChain + x][c + D];
+    }
+    for (int c = D; c < kChain; ++c)
+      for (int r = std::max(c, 2 * D); r < kChain; ++r) m[r][c] = Two{};
+    if constexpr (X > 0)
+      for (int c = 2 * D; c < kChain; ++c)
+        for (int x = 0; x < X; ++x) m[kChain + x][c] = Two{};
+  }
+  // The far end meets the middle from the other side: its next vertex is the middle's second.
+  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
+  for (int c = 0; c < 2 * D + X; ++c)
+    for (int r = c; r < 2 * D + X; ++r) {
+      const Two sum = m[r < 2 * D ? r : r + D][c < 2 * D ? c : c + D];
+      core_[r][c] += sum[0];
+      core_[std::max(far(r), far(c))][std::min(far(r), far(c))] += sum[1];
+    }
+  return raised + factor_core(core_, 2 * D + X, least);
+}
+
+// Leaves y / pivot in b and adds to the core's right-hand side what the chain takes from it: the next two, the border.
+template <int D>
+template <int X, class View>
+void BlockBand<D>::forward(const View& view, typename View::Value* core) const noexcept {
+  using Value = typename View::Value;
+  constexpr int kChain = 3 * D;
+  Value y[kChain], z[X + 1];
+  for (Value& v : y) v = View::zero();
+  for (Value& v : z) v = View::zero();
+  for (size_t p = 0; p < half_; ++p) {
+    const auto& at = columns_[p].at;
+    for (int r = 0; r < D; ++r) y[r] = y[r] + view.get(p, r);
+    for (int k = 0; k < D; ++k) {
+      for (int r = k + 1; r < kChain; ++r) y[r] = less(y[r], View::entry(at[place(r, k)]), y[k]);
+      for (int x = 0; x < X; ++x) z[x] = less(z[x], View::entry(border_[p].at[x * D + k]), y[k]);
+      view.set(p, k, y[k] * View::entry(at[place(k, k)]));
+    }
+    for (int r = 0; r < 2 * D; ++r) y[r] = y[r + D];
+    for (int r = 2 * D; r < kChain; ++r) y[r] = View::zero();
+  }
+  for (int r = 0; r < 2 * D; ++r) core[r] = y[r];
+  for (int x = 0; x < X; ++x) core[2 * D + x] = z[x];
+}
+
+template <int D>
+template <int X, class View>
+void BlockBand<D>::backward(const View& view, const typename View::Value* core) const noexcept {
+  using Value = typename View::Value;
+  constexpr int kChain = 3 * D;
+  Value y[kChain];
+  for (int r = 0; r < 2 * D; ++r) y[D + r] = core[r];
+  for (size_t p = half_; p-- > 0;) {
+    const auto& at = columns_[p].at;
+    for (int k = D; k-- > 0;) {
+      // The youngest last: then the chain of dependent operations is D a vertex.
+      Value sum = view.get(p, k);
+      for (int x = 0; x < X; ++x) sum = less(sum, View::entry(border_[p].at[x * D + k]), core[2 * D + x]);
+      for (int r = kChain; --r > k;) sum = less(sum, View::entry(at[place(r, k)]), y[r]);
+      y[k] = sum;
+      view.set(p, k, sum);
+    }
+    for (int r = kChain; r-- > D;) y[r] = y[r - D];
+  }
+}
+
+template <int D>
+template <int X>
+void BlockBand<D>::solve_one(double* b, size_t stride) const noexcept {
+  constexpr int kSize = 2 * D + X;
+  const BothEnds<D> view{b, stride, last(), has_phantom()};
+  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
+  const auto row = [&](int r) -> double* {
+    const size_t v = core_vertex(r);
+    return v < vertices_ ? b + (D * v + static_cast<size_t>(r % D)) * stride : nullptr;
+  };
+  Two ends[kSize];
+  forward<X>(view, ends);
+  double core[kSize];
+  for (int r = 0; r < kSize; ++r) core[r] = ends[r][0] + ends[far(r)][1] + (row(r) ? *row(r) : 0.0);
+  solve_core(core_, kSize, core);
+  for (int r = 0; r < kSize; ++r) {
+    if (row(r)) *row(r) = core[r];
+    ends[r] = Two{core[r], core[far(r)]};
+  }
+  backward<X>(view, ends);
+}
+
+template <int D>
+template <int X>
+void BlockBand<D>::solve_tile(double* b, size_t stride) const noexcept {
+  constexpr int kSize = 2 * D + X;
+  const OneEnd<D, 0> front{b, stride, last(), has_phantom()};
+  const OneEnd<D, 1> back{b, stride, last(), has_phantom()};
+  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
+  const auto row = [&](int r) -> double* {
+    const size_t v = core_vertex(r);
+    return v < vertices_ ? b + (D * v + static_cast<size_t>(r % D)) * stride : nullptr;
+  };
+  Tile near_sum[kSize], far_sum[kSize], core[kSize];
+  forward<X>(front, near_sum);
+  forward<X>(back, far_sum);
+  for (int r = 0; r < kSize; ++r) core[r] = near_sum[r] + far_sum[far(r)] + (row(r) ? load_tile(row(r)) : Tile{});
+  solve_core(core_, kSize, core);
+  for (int r = 0; r < kSize; ++r) {
+    if (row(r)) store_tile(row(r), core[r]);
+    far_sum[far(r)] = core[r];
+  }
+  backward<X>(front, core);
+  backward<X>(back, far_sum);
+}
+
+template <int D>
+void BlockBand<D>::solve(double* b, size_t count) const noexcept {
+  if (vertices_ == 0) return;
+  size_t k = 0;
+  for (; k + kTile <= count; k += kTile) closed_ ? solve_tile<kBorder>(b + k, count) : solve_tile<0>(b + k, count);
+  for (; k < count; ++k) closed_ ? solve_one<kBorder>(b + k, count) : solve_one<0>(b + k, count);
+}
+
+template class BlockBand<1>;
+template class BlockBand<3>;
+template class BlockBand<4>;
+
+}  // namespace ligature::rod
