@@ -43,7 +43,7 @@ double dot(const Vector3d& a, const Vector3d& b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-// What the bend of a straight rod is made of.
+// The turn from one edge to the next.
 struct Turn {
   Direction e, f;
   Vector3d sine;  // te x tf: relatively exact however small the angle
@@ -54,6 +54,11 @@ struct Turn {
 
   /// (1-c)/(1+c) = |kb|^2/4, 1-c without cancellation; grows up to the fold.
   double tan2() const { return (c > 0 ? dot(sine, sine) / chi : 1.0 - c) / chi; }
+
+  /// kb.(d2e + d2f)/2, -kb.(d1e + d1f)/2 with kb = 2 te x tf/(1+c); d x t is the other director.
+  Eigen::Vector2d curvature(const Directors& de, const Directors& df) const {
+    return {(dot(f.t, de.d1) - dot(e.t, df.d1)) / chi, (dot(f.t, de.d2) - dot(e.t, df.d2)) / chi};
+  }
 };
 
 }  // namespace
@@ -165,6 +170,108 @@ VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
   out.hessian_ef(0, 2) += x[1], out.hessian_ef(2, 0) -= x[1];
   out.hessian_ef(1, 2) -= x[0], out.hessian_ef(2, 1) += x[0];
   return out;
+}
+
+Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de,
+                                   const Directors& df) noexcept {
+  return Turn(e, f).curvature(de, df);
+}
+
+JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+                const JointLaw& law, Hessian kind) noexcept {
+  const Turn turn(e, f);
+  const Vector3d &te = turn.e.t, &tf = turn.f.t;
+  const double c = turn.c, inverse = 1.0 / turn.chi, ie = turn.e.inverse, jf = turn.f.inverse;
+  const Eigen::Vector2d k = turn.curvature(de, df);
+  const double bend = law.bend_stiffness / law.rest_length, torsion = law.twist_stiffness / law.rest_length;
+  const Eigen::Vector2d off = k - law.rest_curvature, w = bend * off;
+  const double moment = torsion * (twist - law.rest_twist);
+  // tf and te without their part along the other; as the sine has it, small angles keep their digits.
+  const Vector3d a = cross(turn.sine, te), b = cross(tf, turn.sine);
+
+  // k_a = (tf.d - te.h)/(1 + c) with d = d_a of e, h = d_a of f. An edge that moves its tangent by v carries d to
+  // d - (d.v) t - (d.v) v/2, hence, r = dd/dtheta and P = I - t t^T,
+  //   dk/dte = A = P_e(-c d - h - k tf)/(1 + c)       dk/dtheta_e =  tf.r_e/(1 + c)
+  //   dk/dtf = B = P_f( d + c h - k te)/(1 + c)       dk/dtheta_f = -te.r_f/(1 + c)
+  const auto along_e = [&](const Vector3d& d, const Vector3d& h, double value) -> Vector3d {
+    return inverse * (-c * d - h + dot(h, te) * te - value * a);
+  };
+  const auto along_f = [&](const Vector3d& d, const Vector3d& h, double value) -> Vector3d {
+    return inverse * (d - dot(d, tf) * tf + c * h - value * b);
+  };
+  Eigen::Matrix<double, 8, 3> J;
+  const auto strain = [&](int column, const Vector3d& by_e, const Vector3d& by_f, double theta_e, double theta_f) {
+    for (int r = 0; r < 3; ++r) J(r, column) = ie * by_e[r], J(3 + r, column) = jf * by_f[r];
+    J(6, column) = theta_e, J(7, column) = theta_f;
+  };
+  strain(0, along_e(de.d1, df.d1, k[0]), along_f(de.d1, df.d1, k[0]), inverse * dot(tf, de.d2),
+         -inverse * dot(te, df.d2));
+  strain(1, along_e(de.d2, df.d2, k[1]), along_f(de.d2, df.d2, k[1]), -inverse * dot(tf, de.d1),
+         inverse * dot(te, df.d1));
+  strain(2, inverse * turn.sine, inverse * turn.sine, -1.0, 1.0);
+
+  JointTerm out;
+  out.bend_energy = 0.5 * bend * off.squaredNorm();
+  out.twist_energy = 0.5 * moment * (twist - law.rest_twist);
+  out.energy = out.bend_energy + out.twist_energy;
+  out.gradient = w[0] * J.col(0) + w[1] * J.col(1) + moment * J.col(2);
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j <= i; ++j)
+      out.hessian(i, j) = bend * (J(i, 0) * J(j, 0) + J(i, 1) * J(j, 1)) + torsion * (J(i, 2) * J(j, 2));
+
+  if (kind == Hessian::exact) {
+    // Second derivatives of k are linear in the directors, so that w.k'' is that of one director w.d. With A, B as
+    // above, a = P_e tf, b = P_f te:
+    //   ee  -((d/2 + A) a^T + a (d/2 + A)^T)/(1 + c) - (te A^T + A te^T) + (h.te + k c)/(1 + c) P_e         over |e|^2
+    //   ff   ((h/2 - B) b^T + b (h/2 - B)^T)/(1 + c) - (tf B^T + B tf^T) - (d.tf - k c)/(1 + c) P_f         over |f|^2
+    //   ef  (-(d + A) b^T + a (h - B)^T - k P_e P_f)/(1 + c),  P_e P_f = I - te te^T - a tf^T               over |e||f|
+    const Vector3d d = w[0] * de.d1 + w[1] * de.d2, r = w[0] * de.d2 - w[1] * de.d1;
+    const Vector3d h = w[0] * df.d1 + w[1] * df.d2, q = w[0] * df.d2 - w[1] * df.d1;
+    const double value = w.dot(k), value_e = inverse * dot(tf, r), value_f = -inverse * dot(te, q);
+    const Vector3d A = along_e(d, h, value), B = along_f(d, h, value);
+    const double around_e = inverse * (dot(h, te) + value * c), around_f = inverse * (dot(d, tf) - value * c);
+    const Vector3d A_a = inverse * (0.5 * d + A), B_b = inverse * (0.5 * h - B);
+    const Vector3d d_b = inverse * (d + A), h_a = inverse * (h - B);
+    const Vector3d zero = Vector3d::Zero();
+    const VertexTerm turned = holonomy(e, f);
+    for (int i = 0; i < 3; ++i)
+      for (int j = 0; j < 3; ++j) {
+        const double one = i == j ? 1.0 : 0.0;
+        const double ef = a[i] * h_a[j] - d_b[i] * b[j] - inverse * value * (one - te[i] * te[j] - a[i] * tf[j]);
+        out.hessian(3 + j, i) += ie * jf * ef + moment * turned.hessian_ef(i, j);
+        if (j > i) continue;
+        const double ee =
+            around_e * (one - te[i] * te[j]) - (A_a[i] * a[j] + a[i] * A_a[j]) - (te[i] * A[j] + A[i] * te[j]);
+        const double ff =
+            B_b[i] * b[j] + b[i] * B_b[j] - around_f * (one - tf[i] * tf[j]) - (tf[i] * B[j] + B[i] * tf[j]);
+        out.hessian(i, j) += ie * ie * ee + moment * turned.hessian_ee(i, j);
+        out.hessian(3 + i, 3 + j) += jf * jf * ff + moment * turned.hessian_ff(i, j);
+      }
+    // With theta: of tf.r_e and of -te.r_f as of the two parts of k; the second turn of a director is itself reversed.
+    const Vector3d theta_ee = ie * along_e(r, zero, value_e), theta_ef = jf * along_f(r, zero, value_e);
+    const Vector3d theta_fe = ie * along_e(zero, q, value_f), theta_ff = jf * along_f(zero, q, value_f);
+    for (int i = 0; i < 3; ++i) {
+      out.hessian(6, i) += theta_ee[i], out.hessian(6, 3 + i) += theta_ef[i];
+      out.hessian(7, i) += theta_fe[i], out.hessian(7, 3 + i) += theta_ff[i];
+    }
+    out.hessian(6, 6) -= inverse * dot(tf, d);
+    out.hessian(7, 7) += inverse * dot(te, h);
+  }
+  for (int i = 0; i < 8; ++i)
+    for (int j = 0; j < i; ++j) out.hessian(j, i) = out.hessian(i, j);
+  return out;
+}
+
+double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+                    const JointLaw& law) noexcept {
+  const double off = twist - law.rest_twist;
+  return 0.5 * (law.bend_stiffness / law.rest_length) *
+             (Turn(e, f).curvature(de, df) - law.rest_curvature).squaredNorm() +
+         0.5 * (law.twist_stiffness / law.rest_length * off) * off;
+}
+
+Vector3d clamp_torque(const Vector3d& tangent, const Vector3d& gradient, double moment) noexcept {
+  return cross(tangent, gradient) + moment * tangent;
 }
 
 }  // namespace ligature::rod

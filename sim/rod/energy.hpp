@@ -20,7 +20,7 @@
 /// from rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
 /// (Gauss-Newton), stretching drops the geometric part of a compressed edge, the holonomy contributes nothing (thesis
 /// 3.3.3 clamps for the same reason).
-/// An edge shorter than 1e-30 mm has no direction: its joint has no force. A turn within 1e-4 rad of the fold has the
+/// An edge shorter than 1e-30 mm has no direction: no force acts on it. A turn within 1e-4 rad of the fold has the
 /// energy of its angle and bounded derivatives.
 /// Units: mm, uN, hence uN mm for energies. All functions: @rt constant time, no allocation.
 #include <Eigen/Core>
@@ -98,5 +98,13 @@ JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const
 
 double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
                     const JointLaw& law) noexcept;
+
+/// Torque [uN mm] that a held frame exerts on the thread through one half element: the derivative of the energy when
+/// tangent and director turn together. Both halves of a clamp add up.
+///   joint()        gradient = its rows of the held tangent, moment = its row of the held theta
+///   bend_straight  gradient = dE/dt of the held tangent + M times that of holonomy(), moment = M behind the joint
+///                  (tangent stands for f), -M before it (for e); M = GJ/l (m - m0)
+/// @param tangent unit @param gradient dE/d tangent [uN mm] @param moment dE/d theta [uN mm]
+Vector3d clamp_torque(const Vector3d& tangent, const Vector3d& gradient, double moment) noexcept;
 
 }  // namespace ligature::rod

@@ -335,5 +335,165 @@ TEST(Holonomy, TwistEnergyHasTheHessianOfBothParts) {
     }
 }
 
+// --------------------------------------------------------------------------------------- joint with frames as unknowns
+
+using Vector8d = Eigen::Matrix<double, 8, 1>;
+using Matrix8d = Eigen::Matrix<double, 8, 8>;
+
+Directors turned(const Directors& d, double theta) {
+  return {std::cos(theta) * d.d1 + std::sin(theta) * d.d2, std::cos(theta) * d.d2 - std::sin(theta) * d.d1};
+}
+Directors carried(const Directors& d, const Vector3d& from, const Vector3d& to) {
+  const Vector3d a = from.normalized(), b = to.normalized();
+  return {parallel_transport(d.d1, a, b), parallel_transport(d.d2, a, b)};
+}
+Directors about(const Vector3d& edge, const Vector3d& director) {
+  return {director, edge.normalized().cross(director)};
+}
+
+// A joint with material frames of its own; states are reached from it by (e, f, theta_e, theta_f).
+struct Jointed {
+  Base base;
+  double twist;  // m, several turns
+  JointLaw law;
+
+  Directors de() const { return about(base.e, base.u); }
+  Directors df() const { return about(base.f, base.w); }
+  Vector8d at() const { return (Vector8d() << base.e, base.f, 0, 0).finished(); }
+  JointTerm term(Hessian kind) const { return joint(base.e, base.f, de(), df(), twist, law, kind); }
+  double moved_twist(const VectorXd& v) const {
+    return twist + base.twist(v.head<3>(), v.segment<3>(3)) - base.twist(base.e, base.f) + v[7] - v[6];
+  }
+  Directors moved_de(const VectorXd& v) const { return turned(carried(de(), base.e, v.head<3>()), v[6]); }
+  Directors moved_df(const VectorXd& v) const { return turned(carried(df(), base.f, v.segment<3>(3)), v[7]); }
+  double energy(const VectorXd& v) const {
+    return joint_energy(v.head<3>(), v.segment<3>(3), moved_de(v), moved_df(v), moved_twist(v), law);
+  }
+  VectorXd strains(const VectorXd& v) const {
+    return (Vector3d() << material_curvature(v.head<3>(), v.segment<3>(3), moved_de(v), moved_df(v)), moved_twist(v))
+        .finished();
+  }
+};
+constexpr double kTwistStiffness = 2.0;
+Jointed jointed(Random& random, double size) {
+  return {base(random, size),
+          random.uniform(-9, 9),
+          {kLength, kStiffness, kTwistStiffness, {random.normal(), random.normal()}, random.uniform(-9, 9)}};
+}
+// The same at rest.
+Jointed relaxed(Jointed j) {
+  j.law.rest_curvature = material_curvature(j.base.e, j.base.f, j.de(), j.df());
+  j.law.rest_twist = j.twist;
+  return j;
+}
+// d/d(e, f, theta, theta) in units of l, l, 1, 1.
+Vector8d weights() {
+  return (Vector8d() << Vector6d::Constant(kLength), 1, 1).finished();
+}
+// Differences in units of kLength for all eight: theta in steps as large as the angles that the edges make.
+Vector8d scaled(const Jointed& j, const VectorXd& v) {
+  return j.at() + weights().cwiseProduct(Vector8d(v)) / kLength;
+}
+
+TEST(Joint, GradientIsThatOfTheEnergyOfCarriedFrames) {
+  Random random(10);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 50; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const JointTerm term = j.term(Hessian::exact);
+      EXPECT_DOUBLE_EQ(term.energy, j.energy(j.at()));
+      EXPECT_DOUBLE_EQ(term.energy, term.bend_energy + term.twist_energy);
+      const MatrixXd g =
+          derivative([&](const VectorXd& v) { return scalar(j.energy(scaled(j, v))); }, Vector8d::Zero()) * kLength;
+      // Energies of some hundred: rounding 1e-16/4e-3 of them.
+      EXPECT_LT((g.transpose() - weights().cwiseProduct(term.gradient)).norm(),
+                std::max(regime.tolerance, 1e-12 * (1 + term.energy)) * kStiffness / kLength)
+          << regime.name;
+    }
+}
+
+TEST(Joint, ExactHessianIsThatOfTheEnergyOfCarriedFrames) {
+  Random random(11);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 20; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const JointTerm term = j.term(Hessian::exact);
+      EXPECT_EQ(term.hessian, term.hessian.transpose());
+      const auto energy = [&](const VectorXd& v) { return j.energy(scaled(j, v)); };
+      const Matrix8d H = weights().asDiagonal() * term.hessian * weights().asDiagonal();
+      Matrix8d numeric;
+      for (int r = 0; r < 8; ++r)
+        for (int c = 0; c < 8; ++c) {
+          const Vector8d vr = Vector8d::Unit(r), vc = Vector8d::Unit(c);
+          numeric(r, c) = 0.25 * kLength * kLength *
+                          (second_difference(energy, Vector8d::Zero(), vr + vc) -
+                           second_difference(energy, Vector8d::Zero(), vr - vc));
+        }
+      // Rounding of a twist of 9 rad, 2e-15, over 0.008^2, times the moment.
+      EXPECT_LT((H - numeric).norm(), (regime.size < 1e-6 ? 1e-9 : 1e-7) * (kStiffness / kLength + term.energy))
+          << regime.name;
+    }
+}
+
+TEST(Joint, PositiveHessianIsGaussNewtonAndExactAtRest) {
+  Random random(12);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 50; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const JointTerm term = j.term(Hessian::positive);
+      EXPECT_EQ(term.gradient, j.term(Hessian::exact).gradient);
+      expect_semidefinite(term.hessian);
+      const MatrixXd J =
+          derivative([&](const VectorXd& v) { return j.strains(scaled(j, v)); }, Vector8d::Zero()) * kLength;
+      const Vector3d K = Vector3d(kStiffness, kStiffness, kTwistStiffness) / kLength;
+      const Matrix8d H = weights().asDiagonal() * term.hessian * weights().asDiagonal();
+      // Rounding of a twist of 9 rad, 2e-15, over 4e-3.
+      EXPECT_LT((H - J.transpose() * K.asDiagonal() * J).norm(), std::max(1e-11, regime.tolerance) * K.sum())
+          << regime.name;
+      const Jointed rest = relaxed(j);
+      EXPECT_EQ(rest.term(Hessian::exact).hessian, rest.term(Hessian::positive).hessian);
+      EXPECT_EQ(rest.term(Hessian::exact).gradient.norm(), 0);
+      EXPECT_EQ(rest.term(Hessian::exact).energy, 0);
+    }
+}
+
+TEST(Joint, MaterialCurvatureIsTheBinormalInTheMeanDirectors) {
+  Random random(13);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 50; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const Vector3d kb = curvature_binormal(j.base.e, j.base.f);
+      const Eigen::Vector2d k = material_curvature(j.base.e, j.base.f, j.de(), j.df());
+      EXPECT_NEAR(k[0], 0.5 * kb.dot(j.de().d2 + j.df().d2), 1e-14 * (1 + kb.norm()));
+      EXPECT_NEAR(k[1], -0.5 * kb.dot(j.de().d1 + j.df().d1), 1e-14 * (1 + kb.norm()));
+    }
+}
+
+TEST(Joint, IsTheStraightBendWhereFramesAreUntwisted) {
+  // Of frames twisted by m the mean directors are cos(m/2) long: E = cos(m/2)^2 E_straight. At m = 0 the gradient is
+  // that of the straight bend and the Hessian lacks E_straight/2 times the square of dm.
+  Random random(14);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 50; ++i) {
+      Jointed j = jointed(random, regime.size);
+      j.base.w = parallel_transport(j.base.u, j.base.e.normalized(), j.base.f.normalized());
+      j.twist = 0;
+      j.law.rest_curvature.setZero(), j.law.rest_twist = 0, j.law.twist_stiffness = 0;
+      const JointTerm term = j.term(Hessian::exact);
+      const auto bend = bend_straight(j.base.e, j.base.f, kLength, kStiffness, Hessian::exact);
+      const double scale = 1e-13 * (kStiffness / kLength + bend.energy);
+      EXPECT_NEAR(term.energy, bend.energy, scale);
+      Vector8d g = Vector8d::Zero(), dm;
+      g.head<6>() = gradient_of(bend);
+      dm << gradient_of(holonomy(j.base.e, j.base.f)), -1, 1;
+      EXPECT_LT((term.gradient - g).cwiseProduct(weights()).norm(), 20 * scale) << regime.name;
+      Matrix8d H = Matrix8d::Zero();
+      H.topLeftCorner<6, 6>() = hessian_of(bend);
+      H -= 0.5 * bend.energy * dm * dm.transpose();
+      EXPECT_LT((weights().asDiagonal() * (term.hessian - H) * weights().asDiagonal()).norm(), 200 * scale)
+          << regime.name;
+    }
+}
+
 }  // namespace
 }  // namespace ligature::rod
