@@ -17,7 +17,8 @@
 ///
 /// Quasi-static twist (thesis 4.1.3, [Bergou 2008] section 5.1: a twist wave runs 0.9 m in a millisecond): between
 /// consecutive holders (held edges, held frames) lies a span, along which twist is spread evenly, m = angle (joint
-/// length)/(span length). A free end lets go of its twist. A closed thread that nobody holds is one span, round the ring.
+/// length)/(span length). A free end lets go of its twist. A closed thread that nobody holds is one span, round the
+/// ring.
 #include <Eigen/Core>
 #include <cstddef>
 #include <vector>
@@ -49,10 +50,13 @@ class Twist {
   void restart(const std::vector<Vector3d>& x) noexcept;
   /// Becomes `from` with its frames carried to the vertices x; follows the turns. Holds stay. `from` may be *this; a
   /// solver tries several x from the same start, so that the result does not depend on the tries between.
-  /// @rt O(n), no allocation
+  /// Turns are followed for any motion along straight lines that turns no edge by more than about a right angle.
+  /// @pre made with the same n, closed and most_held  @rt O(n), no allocation
   void carry(const Twist& from, const std::vector<Vector3d>& x) noexcept;
-  /// Twists by so many turns more, evenly along the rest length, ends and holds apart: of an open thread each material
-  /// frame is turned; of a closed one also the seam before edge 0. @pre nothing held
+  /// Twists by so many turns more, evenly along the rest length: 1/edges of them at each joint. Of a closed thread that
+  /// is all of them (what does not close is kept as an angle of the seam before edge 0); an open one has half a joint
+  /// at each end only once a frame is held there, which then takes its share. An open thread that stays free at an end
+  /// lets go of it at the first spread(). @pre nothing held
   void insert(double turns) noexcept;
 
   // ---- holds. A holder keeps the material frame of an edge, or of a vertex together with the tangent there.
@@ -78,8 +82,11 @@ class Twist {
   void find_spans(double rest_length) noexcept;
   std::size_t span_count() const noexcept { return span_count_; }
   const TwistSpan& span(std::size_t s) const noexcept { return spans_[s]; }
-  /// Span of a half; spans() when it lies in none.
-  std::size_t span_of(std::size_t half) const noexcept;
+  /// Span of a half (0 .. 2 n - 1), span_count() when it lies in none. Both halves of a joint that is not split lie in
+  /// the same span.
+  std::size_t span_of(std::size_t half) const noexcept {
+    return span_of_[half] < 0 ? span_count_ : std::size_t(span_of_[half]);
+  }
   /// Spreads the angles over the spans (theta of every edge); free ends without twist. After find_spans().
   void spread() noexcept;
 
@@ -100,18 +107,42 @@ class Twist {
   void add_to(StateHash& hash) const noexcept;
 
  private:
+  static constexpr std::size_t none = static_cast<std::size_t>(-1);
+
+  std::size_t edge_before(std::size_t vertex) const noexcept;
+  std::size_t edge_behind(std::size_t vertex) const noexcept;
+  double seam(std::size_t vertex) const noexcept { return vertex == 0 ? seam_ : 0.0; }
+  double reference_angle(std::size_t vertex) const noexcept;
+  double half_reference_angle(std::size_t vertex, int half) const noexcept;
+  double neighbour_twist(std::size_t vertex) const noexcept;
+
   std::size_t n_ = 0;
   bool closed_ = false;
-  std::vector<Vector3d> tangent_;   ///< of each edge                                    (edges)
-  std::vector<Vector3d> director_;  ///< reference director u of each edge               (edges)
-  std::vector<double> reference_;   ///< r of each joint, turns followed                 (n)     [rad]
-  std::vector<double> theta_;       ///< material angle against u                        (edges) [rad]
-  std::vector<int> slot_;           ///< of the held frame of a vertex, or -1            (n)
-  std::vector<TwistSpan> spans_;    ///<
+  std::vector<Vector3d> tangent_;   ///< of each edge                                        (edges)
+  std::vector<Vector3d> director_;  ///< reference director u of each edge                   (edges)
+  std::vector<double> reference_;   ///< r of each joint that is not split, turns followed   (n)     [rad]
+  std::vector<double> theta_;       ///< material angle against u                            (edges) [rad]
+  double seam_ = 0;                 ///< of a closed thread: added to the joint at vertex 0          [rad]
+
+  struct Frame {
+    std::size_t vertex = none;  ///< none: free slot
+    Vector3d tangent = Vector3d::UnitX(), director = Vector3d::UnitY();
+    double reference[2] = {0, 0};  ///< r from the edge before to the frame, from the frame to the edge behind [rad]
+  };
+  std::vector<Frame> frames_;             ///<                                                (most_held)
+  std::vector<int> slot_;                 ///< of the held frame of a vertex, or -1           (n)
+  std::vector<unsigned char> edge_held_;  ///<                                                (edges)
+  std::size_t held_ = 0;                  ///< edges and frames
+
+  std::vector<TwistSpan> spans_;  ///< the first span_count_                                  (edges + most_held + 1)
+  std::vector<int> span_of_;      ///< of each half, or -1                                    (2 n)
   std::size_t span_count_ = 0;
 };
 
 /// Parallel transport of v from unit tangent a to unit tangent b: the smallest rotation that takes a to b.
 Vector3d parallel_transport(const Vector3d& v, const Vector3d& a, const Vector3d& b) noexcept;
+
+/// Area of the spherical triangle of three unit vectors, counterclockwise from outside positive, in (-2 pi, 2 pi).
+double spherical_area(const Vector3d& a, const Vector3d& b, const Vector3d& c) noexcept;
 
 }  // namespace ligature::rod

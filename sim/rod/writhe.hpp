@@ -14,11 +14,24 @@ namespace ligature::rod {
 
 using Eigen::Vector3d;
 
+class Twist;
+
 /// x: (n). O(n^2), not for the real-time path. [turns]
 double writhe_closed(const std::vector<Vector3d>& x) noexcept;
 
 /// @param first_tangent, last_tangent unit, along the curve: the rays run along -first_tangent and +last_tangent
 double writhe_open(const std::vector<Vector3d>& x, const Vector3d& first_tangent,
                    const Vector3d& last_tangent) noexcept;
+
+/// turns() + writhe of the same vertices; an open thread's rays run along its held end tangents, or its end edges. A
+/// frame held between two edges makes a small bend there, whose tangents run from edge to frame to edge: its writhe is
+/// the area of that triangle / 2 pi, and is added.
+///
+/// What is exactly true, as a curve is changed without passing through itself or its rays:
+///   closed: constant (an integer where the material frame closes);
+///   open, both end frames (t0, d0), (t1, d1) held: 2 pi link = angle from d0, transported from t0 to t1, to d1, about
+///   t1, up to whole turns, which are kept: a function of these two frames only. Spinning one adds its turns.
+/// @pre twist carried to x [turns]
+double link_turns(const Twist& twist, const std::vector<Vector3d>& x) noexcept;
 
 }  // namespace ligature::rod

@@ -1,0 +1,394 @@
+#include "sim/rod/twist.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <random>
+#include <vector>
+
+#include "sim/rod/writhe.hpp"
+
+namespace ligature::rod {
+namespace {
+
+using Points = std::vector<Vector3d>;
+constexpr double pi = std::numbers::pi;
+
+Vector3d random_vector(std::mt19937& random) {
+  std::normal_distribution<double> normal;
+  const double a = normal(random), b = normal(random), c = normal(random);
+  return {a, b, c};
+}
+
+Points straight(std::size_t n) {
+  Points x;
+  for (std::size_t i = 0; i < n; ++i) x.emplace_back(static_cast<double>(i), 0, 0);
+  return x;
+}
+
+Points ring(std::size_t n) {
+  Points x;
+  for (std::size_t i = 0; i < n; ++i) {
+    const double a = 2 * pi * static_cast<double>(i) / static_cast<double>(n);
+    x.emplace_back(std::cos(a), std::sin(a), 0);
+  }
+  return x;
+}
+
+// A map of space onto itself near the unit ball, one-to-one while the amplitudes are small: three shears after each
+// other, so that nothing that it moves can pass through anything.
+struct Warp {
+  Vector3d amplitude[3], wave[3], phase;
+
+  explicit Warp(std::mt19937& random, double size) {
+    for (int k = 0; k < 3; ++k) {
+      wave[k] = random_vector(random);
+      amplitude[k] = size * wave[k].cross(random_vector(random)).normalized();
+    }
+    phase = random_vector(random);
+  }
+  Points operator()(const Points& x, double time) const {
+    Points y = x;
+    for (Vector3d& p : y)
+      for (int k = 0; k < 3; ++k)
+        p += amplitude[k] * std::sin(time * (1.0 + 0.3 * k)) * std::sin(wave[k].dot(p) + phase[k] + 0.7 * time);
+    return y;
+  }
+};
+
+void expect_spread_evenly(const Twist& twist, double rest_length) {
+  for (std::size_t v = 0; v < twist.vertices(); ++v)
+    for (int h = 0; h < 2; ++h) {
+      const std::size_t s = twist.span_of(2 * v + static_cast<std::size_t>(h));
+      const double rate = s < twist.span_count() ? twist.span(s).angle / twist.span(s).length : 0.0;
+      const double half = twist.frame_held(v) ? twist.half_joint(v, h) : 0.5 * twist.joint(v);
+      EXPECT_NEAR(half, 0.5 * rate * rest_length, 1e-11) << v << " " << h;
+    }
+}
+
+TEST(Twist, StartsWithoutTwist) {
+  std::mt19937 random(1);
+  Points x = ring(40);
+  for (Vector3d& p : x) p += 0.1 * random_vector(random);
+  for (bool closed : {false, true}) {
+    Twist twist(x, closed, 2);
+    EXPECT_NEAR(twist.turns(), 0.0, 1e-14);
+    twist.find_spans(0.1);
+    twist.spread();
+    for (std::size_t i = 0; i < 40; ++i) EXPECT_NEAR(twist.joint(i), 0.0, 1e-13);
+  }
+}
+
+TEST(Twist, RightHandedIsPositive) {
+  Twist twist(straight(11), false, 2);
+  ASSERT_TRUE(twist.hold_frame(0));
+  ASSERT_TRUE(twist.hold_frame(10));
+  const Directors d = twist.frame_material(10);
+  twist.set_frame(10, Vector3d::UnitX(), std::cos(0.5) * d.d1 + std::sin(0.5) * d.d2);
+  twist.find_spans(1.0);
+  twist.spread();
+  ASSERT_EQ(twist.span_count(), 1u);
+  EXPECT_EQ(twist.span(0).first, 1u);
+  EXPECT_EQ(twist.span(0).last, 20u);
+  EXPECT_NEAR(twist.span(0).angle, 0.5, 1e-14);
+  EXPECT_NEAR(twist.span(0).length, 10.0, 1e-14);
+  EXPECT_NEAR(twist.half_joint(0, 1), 0.025, 1e-14);
+  EXPECT_NEAR(twist.joint(5), 0.05, 1e-14);
+  EXPECT_NEAR(twist.half_joint(10, 0), 0.025, 1e-14);
+  EXPECT_EQ(twist.half_joint(10, 1), 0.0);
+}
+
+TEST(Twist, InsertedTurnsStayBetweenHeldEnds) {
+  Twist twist(straight(21), false, 2);
+  twist.insert(-3.7);
+  twist.hold_frame(0);
+  twist.hold_frame(20);
+  EXPECT_NEAR(twist.turns(), -3.7, 1e-13);
+  twist.find_spans(1.0);
+  twist.spread();
+  EXPECT_NEAR(twist.turns(), -3.7, 1e-13);
+  expect_spread_evenly(twist, 1.0);
+}
+
+TEST(Twist, FreeEndLetsGo) {
+  Twist twist(straight(21), false, 2);
+  twist.insert(2.0);
+  twist.hold_frame(7);
+  twist.find_spans(1.0);
+  EXPECT_EQ(twist.span_count(), 0u);
+  twist.spread();
+  for (std::size_t i = 0; i < 21; ++i) EXPECT_NEAR(twist.joint(i), 0.0, 1e-13);
+  EXPECT_NEAR(twist.half_joint(7, 0), 0.0, 1e-13);
+  twist.release_frame(7);
+  EXPECT_FALSE(twist.any_held());
+  twist.find_spans(1.0);
+  twist.spread();
+  EXPECT_NEAR(twist.turns(), 0.0, 1e-13);
+}
+
+TEST(Twist, ClosedThreadKeepsAnyNumberOfInsertedTurns) {
+  for (double turns : {0.25, -1.0, 17.3}) {
+    Twist twist(ring(30), true, 3);
+    twist.insert(turns);
+    EXPECT_NEAR(twist.turns(), turns, 1e-13);
+    twist.find_spans(0.2);
+    ASSERT_EQ(twist.span_count(), 1u);
+    EXPECT_EQ(twist.span(0).first, 0u);
+    EXPECT_EQ(twist.span(0).last, 59u);
+    EXPECT_NEAR(twist.span(0).length, 6.0, 1e-13);
+    EXPECT_NEAR(twist.span(0).angle, 2 * pi * turns, 1e-12);
+    twist.spread();
+    expect_spread_evenly(twist, 0.2);
+    // Holding changes nothing, wherever it is, the seam included.
+    for (std::size_t v : {0u, 7u, 29u}) {
+      ASSERT_TRUE(twist.hold_frame(v));
+      EXPECT_NEAR(twist.half_joint(v, 0), pi * turns / 30, 1e-13);
+      EXPECT_NEAR(twist.half_joint(v, 1), pi * turns / 30, 1e-13);
+      twist.find_spans(0.2);
+      twist.spread();
+      expect_spread_evenly(twist, 0.2);
+      EXPECT_NEAR(twist.turns(), turns, 1e-13);
+    }
+    EXPECT_FALSE(twist.hold_frame(3));
+    for (std::size_t v : {0u, 7u, 29u}) twist.release_frame(v);
+    EXPECT_NEAR(twist.turns(), turns, 1e-13);
+  }
+}
+
+TEST(Twist, SpansLieBetweenAllConsecutiveHolders) {
+  Twist twist(ring(12), true, 4);
+  twist.insert(1.5);
+  twist.hold_frame(2);
+  twist.find_spans(1.0);
+  ASSERT_EQ(twist.span_count(), 1u);
+  EXPECT_EQ(twist.span(0).first, 5u);
+  EXPECT_EQ(twist.span(0).last, 28u);
+  EXPECT_EQ(twist.span_of(4), 0u);
+  twist.hold_edge(2);
+  twist.hold_edge(11);
+  twist.find_spans(1.0);
+  ASSERT_EQ(twist.span_count(), 3u);
+  EXPECT_EQ(twist.span(0).first, 5u);
+  EXPECT_EQ(twist.span(0).last, 5u);
+  EXPECT_EQ(twist.span(1).first, 6u);
+  EXPECT_EQ(twist.span(1).last, 23u);
+  EXPECT_EQ(twist.span(2).first, 0u);
+  EXPECT_EQ(twist.span(2).last, 4u);
+  EXPECT_NEAR(twist.span(2).length, 2.5, 1e-14);
+  double angle = 0, length = 0;
+  for (std::size_t s = 0; s < 3; ++s) angle += twist.span(s).angle, length += twist.span(s).length;
+  EXPECT_NEAR(angle, 3 * pi, 1e-13);
+  EXPECT_NEAR(length, 12.0, 1e-13);
+  twist.release_frame(2);
+  twist.release_edge(2);
+  twist.find_spans(1.0);
+  ASSERT_EQ(twist.span_count(), 1u);
+  EXPECT_EQ(twist.span(0).first, 0u);
+  EXPECT_EQ(twist.span(0).last, 23u);
+}
+
+// Any choice of holds: the spans tile what lies between holders, spread() realises them, and find_spans() finds them
+// again.
+TEST(Twist, SpreadRealisesTheSpansForRandomHolds) {
+  std::mt19937 random(3);
+  for (int trial = 0; trial < 300; ++trial) {
+    const bool closed = trial % 2;
+    const std::size_t n = 3 + random() % 9;
+    Points x;
+    for (std::size_t i = 0; i < n; ++i) x.push_back(random_vector(random));
+    Twist twist(x, closed, n);
+    if (trial % 3) twist.insert(0.1 * static_cast<double>(random() % 100));
+    const unsigned frames = static_cast<unsigned>(random()),
+                   holds = static_cast<unsigned>(random()) & static_cast<unsigned>(random());
+    for (std::size_t i = 0; i < n; ++i) {
+      if (frames >> i & frames >> (i + 12) & 1u) twist.hold_frame(i);
+      if (i < twist.edges() && (holds >> i & 1u)) twist.hold_edge(i);
+    }
+    std::size_t holders = 0;
+    for (std::size_t i = 0; i < n; ++i)
+      holders += std::size_t(twist.frame_held(i)) + std::size_t(i < twist.edges() && twist.edge_held(i));
+    for (int again = 0; again < 2; ++again) {
+      const double before = twist.turns();
+      twist.find_spans(0.3);
+      twist.spread();
+      if (closed) {
+        EXPECT_EQ(twist.span_count(), std::max<std::size_t>(holders, 1));
+        EXPECT_NEAR(twist.turns(), before, 1e-12);
+      } else {
+        EXPECT_EQ(twist.span_count(), holders ? holders - 1 : 0);
+      }
+      expect_spread_evenly(twist, 0.3);
+      double angle = 0;
+      for (std::size_t s = 0; s < twist.span_count(); ++s) angle += twist.span(s).angle;
+      EXPECT_NEAR(twist.turns(), angle / (2 * pi), 1e-12);
+    }
+  }
+}
+
+TEST(Twist, SpunEndAddsExactlyItsTurns) {
+  std::mt19937 random(4);
+  Points x = straight(15);
+  for (Vector3d& p : x) p += 0.2 * random_vector(random);
+  Twist twist(x, false, 2);
+  twist.hold_frame(0);
+  twist.hold_frame(14);
+  const Vector3d t = twist.frame_tangent(14);
+  const Directors d = twist.frame_material(14);
+  const double start = twist.turns();
+  const double step = 0.49;  // of a turn: just below half a turn in each call
+  const auto spin_to = [&](double turns) {
+    twist.set_frame(14, t, std::cos(2 * pi * turns) * d.d1 + std::sin(2 * pi * turns) * d.d2);
+    twist.find_spans(1.0);
+    twist.spread();
+    EXPECT_NEAR(twist.turns() - start, turns, 1e-12);
+  };
+  double turns = 0;
+  while (turns < 25.5) spin_to(turns = std::min(25.5, turns + step));
+  while (turns > 0) spin_to(turns = std::max(0.0, turns - step));
+  EXPECT_NEAR(twist.turns(), start, 1e-14);
+  expect_spread_evenly(twist, 1.0);
+}
+
+TEST(Twist, HeldEdgeTurnsTheSameWay) {
+  Twist twist(straight(11), false, 0);
+  EXPECT_FALSE(twist.hold_frame(0));
+  twist.hold_edge(0);
+  twist.hold_edge(6);
+  for (int k = 1; k <= 100; ++k) {
+    const double a = 0.4 * k;
+    const Vector3d d = twist.material(0).d1, e = Vector3d::UnitX().cross(d);
+    twist.set_edge_director(6, std::cos(a) * d + std::sin(a) * e);
+    twist.find_spans(1.0);
+    twist.spread();
+    EXPECT_NEAR(twist.span(0).angle, a, 1e-12);
+    EXPECT_NEAR(twist.joint(3), a / 6, 1e-12);
+    EXPECT_NEAR(twist.joint(7), 0.0, 1e-12);
+  }
+}
+
+TEST(Twist, FramesAsUnknownsNeedNoSpread) {
+  Twist twist(straight(4), false, 2);
+  twist.hold_frame(0);
+  twist.hold_frame(3);
+  twist.set_theta(0, 0.1);
+  twist.set_theta(1, 0.4);
+  twist.set_theta(2, 9.0);
+  EXPECT_NEAR(twist.half_joint(0, 1), 0.1, 1e-14);
+  EXPECT_NEAR(twist.joint(1), 0.3, 1e-14);
+  EXPECT_NEAR(twist.joint(2), 8.6, 1e-14);
+  EXPECT_NEAR(twist.half_joint(3, 0), -9.0, 1e-14);
+  EXPECT_NEAR(twist.turns(), 0.0, 1e-14);
+}
+
+TEST(Twist, CapturedEndTangentGoesOnAlongTheArc) {
+  const Points x = ring(24);  // taken as open: an arc of a circle
+  Twist twist(x, false, 2);
+  twist.hold_frame(0);
+  twist.hold_frame(23);
+  EXPECT_LT((twist.frame_tangent(0) - Vector3d(-x[0].y(), x[0].x(), 0)).norm(), 1e-14);
+  EXPECT_LT((twist.frame_tangent(23) - Vector3d(-x[23].y(), x[23].x(), 0)).norm(), 1e-14);
+  // A joint that turns by 120 degrees says nothing about the tangent beyond the end.
+  Twist sharp(ring(3), false, 2);
+  sharp.hold_frame(0);
+  EXPECT_EQ((sharp.frame_tangent(0) - sharp.tangent(0)).norm(), 0.0);
+}
+
+TEST(Twist, CarryingFromOneStartIsAFunctionOfThePlaceOnly) {
+  std::mt19937 random(5);
+  Points x = ring(20);
+  Twist start(x, true, 2);
+  start.insert(0.7);
+  start.hold_frame(3);
+  start.hold_edge(9);
+  start.find_spans(0.1);
+  start.spread();
+  const Points end = Warp(random, 0.3)(x, 1.0);
+  Twist a = start, b = start, c = start;
+  a.carry(start, end);
+  for (int k = 0; k < 50; ++k) b.carry(start, Warp(random, 0.5)(x, 1.0));
+  b.carry(start, end);
+  c.carry(c, end);
+  StateHash ha, hb, hc, hs;
+  a.add_to(ha);
+  b.add_to(hb);
+  c.add_to(hc);
+  start.add_to(hs);
+  EXPECT_EQ(ha.value(), hb.value());
+  EXPECT_EQ(ha.value(), hc.value());
+  EXPECT_NE(ha.value(), hs.value());
+}
+
+TEST(Link, ClosedRingKeepsItsLink) {
+  std::mt19937 random(6);
+  for (double turns : {0.0, 2.0, -5.3}) {
+    const Points x = ring(120);
+    Twist twist(x, true, 2);
+    twist.insert(turns);
+    const Warp warp(random, 0.8);
+    double most_writhe = 0, worst = 0;
+    for (int k = 0; k <= 2000; ++k) {
+      const Points y = warp(x, 0.01 * k);
+      twist.carry(twist, y);
+      twist.find_spans(0.1);
+      twist.spread();
+      if (k % 20) continue;
+      most_writhe = std::max(most_writhe, std::abs(writhe_closed(y)));
+      worst = std::max(worst, std::abs(link_turns(twist, y) - turns));
+    }
+    RecordProperty("worst", std::to_string(worst));
+    EXPECT_LT(worst, 1e-12);
+    EXPECT_GT(most_writhe, 0.1);
+  }
+}
+
+// Angle of the second frame against the first one, transported straight: the link of an open thread, up to whole turns.
+double angle_between_ends(const Twist& twist) {
+  const std::size_t n = twist.vertices();
+  const Vector3d t = twist.frame_tangent(n - 1);
+  const Vector3d d = parallel_transport(twist.frame_director(0), twist.frame_tangent(0), t);
+  return std::atan2(d.cross(twist.frame_director(n - 1)).dot(t), d.dot(twist.frame_director(n - 1)));
+}
+
+TEST(Link, OpenThreadsLinkIsAFunctionOfItsEndFrames) {
+  std::mt19937 random(7);
+  for (int trial = 0; trial < 6; ++trial) {
+    Points x = straight(40);
+    for (Vector3d& p : x) p = 0.05 * p - Vector3d(1, 0, 0);
+    Twist twist(x, false, 2);
+    twist.insert(0.4 * trial);
+    twist.hold_frame(0);
+    twist.hold_frame(39);
+    const Warp warp(random, 0.2);
+    const Vector3d axis0 = random_vector(random).normalized(), axis1 = random_vector(random).normalized();
+    const Directors f0 = twist.frame_material(0), f1 = twist.frame_material(39);
+    const Vector3d t0 = twist.frame_tangent(0), t1 = twist.frame_tangent(39);
+    double followed = 2 * pi * 0.4 * trial, worst = 0, most_writhe = 0;
+    EXPECT_NEAR(link_turns(twist, x), 0.4 * trial, 1e-13);
+    for (int k = 0; k <= 1000; ++k) {
+      // Half the time the frames move as well: they swing by up to 50 degrees and spin.
+      const double s = k < 500 ? 0.01 * k : 5.0;
+      const Eigen::AngleAxisd turn0(0.9 * std::sin(s), axis0), turn1(0.9 * std::sin(1.3 * s), axis1);
+      const Eigen::AngleAxisd spin(2.2 * s, t1);
+      twist.set_frame(0, turn0 * t0, turn0 * f0.d1);
+      twist.set_frame(39, turn1 * t1, turn1 * (spin * f1.d1));
+      const Points y = warp(x, 0.01 * k);
+      twist.carry(twist, y);
+      twist.find_spans(0.05);
+      twist.spread();
+      const double angle = angle_between_ends(twist);
+      followed = angle + 2 * pi * std::round((followed - angle) / (2 * pi));
+      if (k % 4) continue;
+      const double link = link_turns(twist, y);
+      worst = std::max(worst, std::abs(link - followed / (2 * pi)));
+      most_writhe = std::max(most_writhe, std::abs(link - twist.turns()));
+    }
+    EXPECT_LT(worst, 1e-12) << trial;
+    EXPECT_GT(most_writhe, 0.005);
+  }
+}
+
+}  // namespace
+}  // namespace ligature::rod
