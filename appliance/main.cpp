@@ -17,6 +17,7 @@
 #include "appliance/run/fault_text.hpp"
 #include "appliance/run/replay.hpp"
 #include "appliance/run/session.hpp"
+#include "appliance/sim/sim_run.hpp"
 #include "appliance/version.hpp"
 #include "config/profile_file.hpp"
 
@@ -107,6 +108,39 @@ int bench(const char* self, const std::vector<std::string>& arguments) {
   return 2;
 }
 
+struct SimArguments {
+  std::string scenario, out;
+  std::vector<std::string> expect;
+  bool json = false, every_step = false;
+};
+
+int sim(const SimArguments& arguments) {
+  simulate::SimOptions options;
+  options.scenario = simulate::resolve_scenario(arguments.scenario, data_dirs());
+  options.out = arguments.out;
+  options.expect = arguments.expect;
+  options.every_step = arguments.every_step;
+  options.progress = isatty(STDERR_FILENO) != 0;
+  options.stop_request = &stop_request;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  const auto outcome = simulate::simulate(options);
+  if (!outcome) return complain(outcome.error());
+  fmt::print("{}", arguments.json ? outcome->summary + "\n" : outcome->table);
+  if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
+  return outcome->exit_code;
+}
+
+constexpr const char* kSimFooter =
+    R"(Files in DIR, each whole or not there:
+  summary.json   what --json prints
+  threads.csv    t_s,thread,vertex,s_mm,x_mm,y_mm,z_mm,twist_deg
+  energies.csv   t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm
+  clamps.csv     t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm: what each clamp exerts on its thread
+  contacts.csv   t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state
+  timing.csv     one row a step, a column a stage, ms
+Exit: 0 done, 1 interrupted, contacts overflowed, state not finite or --expect failed, 2 refused: nothing was written.
+Example: ligature sim thread/catenary --out out/catenary --expect rest)";
+
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
   if (!result) return complain(result.error());
@@ -166,6 +200,18 @@ int run_command(int argc, char** argv) {
   bench_verb->prefix_command();
   bench_verb->footer("Example: ligature bench --json");
 
+  SimArguments sim_arguments;
+  CLI::App* sim_verb = app.add_subcommand("sim", "physics alone, as fast as it goes, deterministic");
+  sim_verb->add_option("SCENARIO", sim_arguments.scenario, "a TOML file, or a shipped scenario such as thread/catenary")
+      ->required();
+  sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing");
+  sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable; rest")
+      ->allow_extra_args(false);
+  sim_verb->add_flag("--every-step", sim_arguments.every_step,
+                     "write the state after every step, as output.every_s = 0");
+  sim_verb->add_flag("--json", sim_arguments.json, "print summary.json on standard output instead of a table");
+  sim_verb->footer(kSimFooter);
+
   std::string replay_directory;
   bool replay_json = false;
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
@@ -184,6 +230,7 @@ int run_command(int argc, char** argv) {
 
   if (*run_verb) return run(arguments);
   if (*bench_verb) return bench(argv[0], bench_verb->remaining());
+  if (*sim_verb) return sim(sim_arguments);
   if (*replay_verb) return replay(replay_directory, replay_json);
   const auto findings = doctor::examine();
   if (doctor_json)

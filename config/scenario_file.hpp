@@ -19,6 +19,8 @@ struct ScenarioForceps {
 struct Scenario {
   std::string title;
   double duration_s = 3.0;  ///< the longest it may run
+  bool until_rest = false;  ///< ends when every vertex of every thread is slower than rest_speed_mm_per_s
+  double rest_speed_mm_per_s = 1e-4;
   double output_every_s = 0.03;
   world::WorldParams params;
   world::Capacity capacity;

@@ -1,0 +1,207 @@
+#include "appliance/sim/output_files.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "config/atomic_file.hpp"
+#include "sim/base/units.hpp"
+
+namespace ligature::simulate {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+/// From sim's uN and uN mm to the files' mN and mN mm.
+double mn(double value) {
+  return value / units::un_per_mn;
+}
+
+const char* remedy(int code) {
+  return code == ENOSPC || code == EDQUOT || code == EFBIG  ? "free some space"
+         : code == EACCES || code == EPERM || code == EROFS ? "check the permissions of its folder"
+         : code == EWOULDBLOCK                              ? "another run writes there: name another folder"
+                                                            : "look at the disk";
+}
+
+}  // namespace
+
+StreamedFile& StreamedFile::operator=(StreamedFile&& other) noexcept {
+  discard();
+  path_ = std::move(other.path_);
+  fresh_ = std::move(other.fresh_);
+  fd_ = std::exchange(other.fd_, -1);
+  wrong_ = other.wrong_;
+  buffer_ = std::move(other.buffer_);
+  return *this;
+}
+
+Unexpected StreamedFile::disk_error(int code) const {
+  return failure(fmt::format("{}: cannot be written ({}), it is as it was: {}", path_.string(), std::strerror(code),
+                             remedy(code)));
+}
+
+Result<StreamedFile> StreamedFile::open(const fs::path& path) {
+  StreamedFile file;
+  file.path_ = path;
+  file.fresh_ = path.parent_path() / ("." + path.filename().string() + ".new");
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return file.disk_error(EISDIR);
+  file.fd_ = ::open(file.fresh_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (file.fd_ < 0) return file.disk_error(errno);
+  if (::flock(file.fd_, LOCK_EX | LOCK_NB) != 0 || ::ftruncate(file.fd_, 0) != 0) {
+    const int code = errno;
+    ::close(std::exchange(file.fd_, -1));  // not ours to unlink
+    return file.disk_error(code);
+  }
+  return file;
+}
+
+void StreamedFile::flush() noexcept {
+  const char* next = buffer_.data();
+  std::size_t left = wrong_ ? 0 : buffer_.size();
+  while (left > 0) {
+    const ssize_t n = ::write(fd_, next, left);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      wrong_ = errno;
+      break;
+    }
+    next += n;
+    left -= static_cast<std::size_t>(n);
+  }
+  buffer_.clear();
+}
+
+Result<void> StreamedFile::finish() {
+  flush();
+  if (wrong_ == 0 && ::fsync(fd_) != 0) wrong_ = errno;
+  if (wrong_ != 0) return disk_error(wrong_);
+  return {};
+}
+
+Result<void> StreamedFile::commit() {
+  if (::rename(fresh_.c_str(), path_.c_str()) != 0) return disk_error(errno);
+  ::close(std::exchange(fd_, -1));
+  return {};
+}
+
+void StreamedFile::discard() noexcept {
+  if (fd_ < 0) return;
+  ::unlink(fresh_.c_str());
+  ::close(std::exchange(fd_, -1));
+}
+
+std::string place_name(const world::Place& place) {
+  switch (place.kind) {
+    case world::Place::Kind::first:
+      return "first";
+    case world::Place::Kind::last:
+      return "last";
+    case world::Place::Kind::vertex:
+      return std::to_string(place.vertex);
+    case world::Place::Kind::arc:
+      return fmt::format("s_mm={}", place.s_mm);
+  }
+  return "";
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
+  const auto refuse = [&](const std::string& why) {
+    return usage_error(fmt::format("--out {}: {}: name a folder that can be written", directory.string(), why));
+  };
+  std::error_code wrong;
+  fs::create_directories(directory, wrong);
+  if (wrong) return refuse("cannot be made: " + wrong.message());
+  OutputFiles out;
+  out.directory_ = directory;
+  constexpr std::array<const char*, kFiles> kNames{"threads.csv", "energies.csv", "clamps.csv", "contacts.csv",
+                                                   "timing.csv"};
+  for (std::size_t f = 0; f < kFiles; ++f) {
+    auto file = StreamedFile::open(directory / kNames[f]);
+    if (!file) return usage_error(file.error().message);
+    out.files_[f] = std::move(*file);
+  }
+  out.files_[threads].print("t_s,thread,vertex,s_mm,x_mm,y_mm,z_mm,twist_deg\n");
+  out.files_[energies].print(
+      "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm\n");
+  out.files_[clamps].print("t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm\n");
+  out.files_[contacts].print("t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state\n");
+  StreamedFile& t = out.files_[timing];
+  t.print("step,t_s,total_ms");
+  for (const StageColumn& column : kStageColumns) t.print(",{}_ms", column.name);
+  t.print(",iterations,residual,contacts\n");
+  return out;
+}
+
+void OutputFiles::write_state(const world::World& world, const world::WorldParams& params, bool stepped) {
+  const double t_s = world.time_s();
+  std::vector<std::string> names;
+  for (std::size_t k = 0; k < world.thread_count(); ++k) {
+    const world::ThreadMeasure m = world.measure(k, false);
+    names.push_back(csv_field(m.name));
+    const double elastic = m.stretch_energy + m.bend_energy + m.twist_energy;
+    files_[energies].print("{},{},{},{},{},{},{},{}\n", t_s, names[k], mn(m.stretch_energy), mn(m.bend_energy),
+                           mn(m.twist_energy), mn(m.kinetic_energy), mn(m.potential_energy),
+                           mn(elastic + m.kinetic_energy + m.potential_energy));
+    const world::ThreadShape shape = world.shape(k);
+    for (std::size_t i = 0; i < shape.x.size(); ++i)
+      files_[threads].print("{},{},{},{},{},{},{},{}\n", t_s, names[k], i, shape.s_mm[i], shape.x[i].x, shape.x[i].y,
+                            shape.x[i].z, shape.twist_rad[i] * units::deg_per_rad);
+  }
+  if (!stepped) return;
+  std::size_t owner = 0, of_owner = 0;
+  for (const world::ClampMeasure& c : world.clamps()) {
+    while (owner < params.threads.size() && of_owner >= params.threads[owner].clamps.size()) ++owner, of_owner = 0;
+    const world::Place& at = params.threads[owner].clamps[of_owner++].at;
+    if (!c.active) continue;
+    files_[clamps].print("{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], place_name(at), mn(c.force.x),
+                         mn(c.force.y), mn(c.force.z), mn(c.torque.x), mn(c.torque.y), mn(c.torque.z));
+  }
+  for (const world::ContactMeasure& c : world.contacts()) {
+    const bool plane = c.other == world::ContactMeasure::Other::plane;
+    const std::string other = plane ? csv_field(params.planes[c.index].name) : c.index == 0 ? "left" : "right";
+    files_[contacts].print("{},{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], c.s_mm,
+                           plane ? "obstacle" : "forceps", other, 0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
+                           c.sliding ? "slip" : "stick");
+  }
+}
+
+void OutputFiles::write_timing(std::uint64_t step, double t_s, const StageTimes& times, const StepReport& report) {
+  StreamedFile& out = files_[timing];
+  out.print("{},{},{:.6f}", step, t_s, times.total_ms());
+  for (std::size_t c = 0; c < kStageColumns.size(); ++c) out.print(",{:.6f}", times.column_ms(c));
+  out.print(",{},{},{}\n", report.iterations, report.residual, report.contacts);
+}
+
+bool OutputFiles::good() const {
+  for (const StreamedFile& file : files_)
+    if (file.wrong() != 0) return false;
+  return true;
+}
+
+Result<void> OutputFiles::commit(std::string_view summary) {
+  for (StreamedFile& file : files_)
+    if (auto done = file.finish(); !done) return done;
+  for (StreamedFile& file : files_)
+    if (auto done = file.commit(); !done) return done;
+  return config::write_file_atomically(directory_ / "summary.json", summary);
+}
+
+}  // namespace ligature::simulate

@@ -1,0 +1,224 @@
+#include "appliance/sim/sim_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "appliance/sim/output_files.hpp"
+#include "appliance/sim/rest.hpp"
+#include "appliance/sim/stage_times.hpp"
+#include "appliance/sim/summary.hpp"
+#include "config/scenario_file.hpp"
+#include "drivers/virtual_rig/hand_path.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::simulate {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// The instruments of a scenario, played from their files, in W.
+class Instruments {
+ public:
+  static Result<Instruments> load(const config::Scenario& scenario) {
+    Instruments instruments;
+    for (const config::ScenarioForceps& f : scenario.forceps) {
+      auto path = drivers::load_path(f.path_file.string());
+      if (!path) return usage_error(path.error().message);
+      instruments.paths_[f.name == "left" ? 0 : 1] = std::move(*path);
+    }
+    return instruments;
+  }
+  double end_s() const {
+    double end = -1;
+    for (const auto& path : paths_)
+      if (!path.empty()) end = std::max(end, path.back().t_s);
+    return end;
+  }
+  /// As a perfect tracking would see them at t.
+  InstrumentSample at(std::uint64_t step, double t_s) const {
+    InstrumentSample sample;
+    sample.sequence = step;
+    sample.mid_exposure_ns = t_s < 9e9 ? static_cast<std::int64_t>(std::llround(t_s * 1e9)) : 0;
+    sample.cameras_alive = (1u << kCameras) - 1;
+    for (std::size_t i = 0; i < kInstruments; ++i) {
+      if (paths_[i].empty()) continue;
+      const drivers::PathKey key = drivers::interpolate(paths_[i], drivers::PathBlend::linear, t_s);
+      InstrumentPose& pose = sample.instruments[i];
+      pose.status = TrackStatus::tracked;
+      pose.cameras = kCameras;
+      pose.X_RT = key.X;
+      pose.opening_rad = key.opening_rad;
+      pose.confidence = 1;
+    }
+    return sample;
+  }
+
+ private:
+  std::array<drivers::ForcepsPath, kInstruments> paths_;
+};
+
+Result<void> check_expectations(const std::vector<std::string>& expect) {
+  for (const std::string& e : expect) {
+    if (e == "rest") continue;
+    if (e == "holds" || e == "opens" || e.rfind("knot=", 0) == 0)
+      return usage_error(fmt::format("--expect {}: not supported by this version yet: it can expect rest", e));
+    return usage_error(fmt::format("--expect {}: must be rest (later also knot=NAME, holds, opens): mend it", e));
+  }
+  return {};
+}
+
+bool slow(const world::World& world, double speed_mm_per_s) {
+  for (std::size_t k = 0; k < world.thread_count(); ++k)
+    if (!(world.measure(k, false).speed_max_mm_per_s < speed_mm_per_s)) return false;
+  return true;
+}
+
+class Progress {
+ public:
+  Progress(bool shown, double duration_s) : shown_(shown), duration_s_(duration_s) {}
+  void show(double t_s) {
+    if (!shown_) return;
+    const auto now = Clock::now();
+    if (now - last_ < std::chrono::milliseconds(200)) return;
+    last_ = now;
+    fmt::print(stderr, "\r{:10.3f} of at most {:g} s ", t_s, duration_s_);
+    std::fflush(stderr);
+    printed_ = true;
+  }
+  ~Progress() {
+    if (printed_) fmt::print(stderr, "\r{:50}\r", "");
+  }
+
+ private:
+  bool shown_, printed_ = false;
+  double duration_s_;
+  Clock::time_point last_ = Clock::now();
+};
+
+/// When the state is written: every so often, and at the end in any case.
+class Period {
+ public:
+  Period(double every_s, double step_s) : every_s_(every_s), tolerance_(1e-6 * step_s) {}
+  bool due(double t_s) {
+    if (t_s + tolerance_ < next_ * every_s_) return false;
+    next_ = every_s_ > 0 ? std::floor((t_s + tolerance_) / every_s_) + 1 : 0;
+    return true;
+  }
+
+ private:
+  double every_s_, tolerance_, next_ = 0;
+};
+
+}  // namespace
+
+std::filesystem::path resolve_scenario(const std::string& name, const std::vector<std::filesystem::path>& data_dirs) {
+  std::error_code ignored;
+  if (std::filesystem::exists(name, ignored)) return name;
+  for (const auto& dir : data_dirs)
+    for (const char* ending : {".toml", ""}) {
+      const auto shipped = dir / "config" / "scenarios" / (name + ending);
+      if (std::filesystem::is_regular_file(shipped, ignored)) return shipped;
+    }
+  return name;
+}
+
+Result<SimOutcome> simulate(const SimOptions& options) {
+  if (auto ok = check_expectations(options.expect); !ok) return unexpected(ok.error());
+  auto loaded = config::load_scenario(options.scenario);
+  if (!loaded) return unexpected(loaded.error());
+  config::Scenario scenario = std::move(*loaded);
+  auto instruments = Instruments::load(scenario);
+  if (!instruments) return unexpected(instruments.error());
+  world::WorldParams& params = scenario.params;
+  params.X_RW = {};
+  params.motion_scale = 1;
+  params.forceps_present = !scenario.forceps.empty();
+  auto created = world::World::create(params, scenario.capacity);
+  if (!created) return usage_error(fmt::format("{}: {}", options.scenario.string(), created.error().message));
+  world::World world = std::move(*created);
+
+  std::optional<OutputFiles> files;
+  if (!options.out.empty()) {
+    auto opened = OutputFiles::open(options.out);
+    if (!opened) return unexpected(opened.error());
+    files = std::move(*opened);
+  }
+
+  StageTimes times(params.step_s);
+  world.observe_stages(&StageTimes::stage_done, &times);
+  Statistics statistics(params);
+  Ending ending;
+  const double calm_s = std::max(calm_from_s(params, scenario.duration_s), instruments->end_s());
+  const auto at_rest = [&] {
+    return world.time_s() >= calm_s + 0.5 * params.step_s && slow(world, scenario.rest_speed_mm_per_s);
+  };
+  const auto steps = static_cast<std::uint64_t>(std::ceil(scenario.duration_s / params.step_s - 1e-9));
+  const auto begun = Clock::now();
+  Period period(options.every_step ? 0 : scenario.output_every_s, params.step_s);
+  bool written = false;
+  const auto write = [&](std::uint64_t step) {
+    written = true;
+    if (files) files->write_state(world, params, step > 0);
+  };
+  period.due(0);
+  write(0);
+  {
+    Progress progress(options.progress, scenario.duration_s);
+    for (std::uint64_t step = 1; step <= steps; ++step) {
+      if (options.stop_request && options.stop_request->load()) {
+        ending.interrupted = true;
+        break;
+      }
+      const InstrumentSample sample = instruments->at(step, static_cast<double>(step) * params.step_s);
+      times.begin_step();
+      const StepReport report = world.step(sample);
+      times.end_step();
+      statistics.add(world, report);
+      const double t_s = world.time_s();
+      written = false;
+      if (files) {
+        files->write_timing(step, t_s, times, report);
+        if (!files->good()) break;  // commit() says why
+      }
+      if (period.due(t_s)) write(step);
+      progress.show(t_s);
+      if (scenario.until_rest && at_rest()) break;
+    }
+  }
+  if (!written) write(statistics.steps());
+  ending.at_rest = statistics.steps() > 0 && at_rest();
+  ending.wall_s = std::chrono::duration<double>(Clock::now() - begun).count();
+
+  SimOutcome outcome;
+  const nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
+  outcome.summary = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  outcome.table = table(report);
+  const auto complain = [&outcome](const std::string& what) {
+    outcome.complaint += (outcome.complaint.empty() ? "" : "; ") + what;
+  };
+  if (files)
+    if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
+  if (ending.interrupted)
+    complain(fmt::format("interrupted at {:g} of {:g} s: what was written holds the run so far", world.time_s(),
+                         scenario.duration_s));
+  if (statistics.overflows() > 0)
+    complain(fmt::format("contacts overflowed in {} steps: raise capacity.contacts", statistics.overflows()));
+  if (statistics.non_finite() > 0)
+    complain(fmt::format("the state was not finite after {} steps and the one before was kept: shorten step_ms",
+                         statistics.non_finite()));
+  if (!options.expect.empty() && !ending.at_rest)
+    complain(fmt::format("--expect rest: not at rest (slower than {:g} mm/s, nothing driven) at {:g} s",
+                         scenario.rest_speed_mm_per_s, world.time_s()));
+  outcome.exit_code = outcome.complaint.empty() ? 0 : 1;
+  return outcome;
+}
+
+}  // namespace ligature::simulate

@@ -1,0 +1,233 @@
+#include "appliance/sim/summary.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "appliance/sim/output_files.hpp"
+#include "appliance/version.hpp"
+#include "sim/base/units.hpp"
+
+namespace ligature::simulate {
+
+using json = nlohmann::ordered_json;
+
+namespace {
+
+double mn(double value) {
+  return value / units::un_per_mn;
+}
+
+json vector_json(Vec3 v) {
+  return json::array({v.x, v.y, v.z});
+}
+
+json place_json(const world::Place& at) {
+  if (at.kind == world::Place::Kind::vertex) return at.vertex;
+  if (at.kind == world::Place::Kind::arc) return json{{"s_mm", at.s_mm}};
+  return place_name(at);
+}
+
+json quantiles_json(const Quantiles& q) {
+  if (q.count() == 0) return json::object();
+  return {{"p50", q.at(0.5)}, {"p99", q.at(0.99)}, {"max", q.max()}};
+}
+
+json thread_json(const world::World& world, std::size_t k) {
+  const world::ThreadMeasure m = world.measure(k);
+  const world::ThreadShape shape = world.shape(k);
+  return {{"name", m.name},
+          {"closed", m.closed},
+          {"vertices", m.vertices},
+          {"rest_length_mm", m.rest_length_mm},
+          {"length_mm", m.length_mm},
+          {"elongation_max", m.elongation_max},
+          {"first_mm", vector_json(shape.x.front())},
+          {"last_mm", vector_json(shape.x.back())},
+          {"speed_max_mm_per_s", m.speed_max_mm_per_s},
+          {"bend_energy_mn_mm", mn(m.bend_energy)},
+          {"twist_energy_mn_mm", mn(m.twist_energy)},
+          {"stretch_energy_mn_mm", mn(m.stretch_energy)},
+          {"kinetic_energy_mn_mm", mn(m.kinetic_energy)},
+          {"potential_energy_mn_mm", mn(m.potential_energy)},
+          {"momentum_g_mm_per_s", vector_json(m.momentum)},
+          {"angular_momentum_g_mm2_per_s", vector_json(m.angular_momentum)},
+          {"link", m.twist_turns + m.writhe},
+          {"twist_turns", m.twist_turns},
+          {"writhe", m.writhe}};
+}
+
+}  // namespace
+
+void TailMean::add(const std::vector<double>& row) {
+  ++rows_;
+  for (std::size_t i = 0; i < width_; ++i) open_[i] += row[i];
+  if (++in_open_ < length_) return;
+  sums_.insert(sums_.end(), open_.begin(), open_.end());
+  std::fill(open_.begin(), open_.end(), 0.0);
+  in_open_ = 0;
+  if (sums_.size() < kBlocks * width_ || width_ == 0) return;
+  for (std::size_t b = 0; b < kBlocks / 2; ++b)
+    for (std::size_t i = 0; i < width_; ++i)
+      sums_[b * width_ + i] = sums_[2 * b * width_ + i] + sums_[(2 * b + 1) * width_ + i];
+  sums_.resize(kBlocks / 2 * width_);
+  length_ *= 2;
+}
+
+std::vector<double> TailMean::mean() const {
+  std::vector<double> sum = open_;
+  std::uint64_t rows = in_open_;
+  const std::uint64_t wanted = std::max<std::uint64_t>(1, (rows_ + 9) / 10);
+  for (std::size_t end = sums_.size(); end > 0 && rows < wanted; end -= width_, rows += length_)
+    for (std::size_t i = 0; i < width_; ++i) sum[i] += sums_[end - width_ + i];
+  for (double& v : sum) v /= static_cast<double>(std::max<std::uint64_t>(rows, 1));
+  return sum;
+}
+
+Statistics::Statistics(const world::WorldParams& params)
+    : clamp_mean_([&] {
+        std::size_t clamps = 0;
+        for (const auto& t : params.threads) clamps += t.clamps.size();
+        return 6 * clamps;
+      }()),
+      gap_min_mm_(std::numeric_limits<double>::infinity()),
+      gap_min_over_radius_(std::numeric_limits<double>::infinity()) {
+  for (const auto& t : params.threads) radii_mm_.push_back(0.5 * t.diameter_mm);
+  least_radius_mm_ = radii_mm_.empty() ? 1 : *std::min_element(radii_mm_.begin(), radii_mm_.end());
+}
+
+void Statistics::add(const world::World& world, const StepReport& report) {
+  ++steps_;
+  if (report.flags & step_contact_overflow) ++overflows_;
+  if (report.flags & step_non_finite_restored) ++non_finite_;
+  if (report.flags & step_not_converged) ++not_converged_;
+  if (report.flags & step_limited) ++limited_;
+  if (report.flags & step_released) ++releases_;
+  contacts_last_ = report.contacts;
+  contacts_max_ = std::max(contacts_max_, report.contacts);
+  iterations_max_ = std::max(iterations_max_, report.iterations);
+  residual_.add(report.residual);
+  if (report.contacts > 0) {
+    if (report.worst_penetration_mm > 0) {
+      gap_min_mm_ = std::min(gap_min_mm_, -report.worst_penetration_mm);
+      gap_min_over_radius_ = std::min(gap_min_over_radius_, -report.worst_penetration_mm / least_radius_mm_);
+    }
+    for (const world::ContactMeasure& c : world.contacts()) {
+      // A piece that a cut made has no parameters of its own; it is as thick as the thinnest may be.
+      const double radius = c.thread < radii_mm_.size() ? radii_mm_[c.thread] : least_radius_mm_;
+      gap_min_mm_ = std::min(gap_min_mm_, c.gap_mm);
+      gap_min_over_radius_ = std::min(gap_min_over_radius_, c.gap_mm / radius);
+    }
+  }
+  row_.clear();
+  for (const world::ClampMeasure& c : world.clamps()) {
+    const Vec3 force = c.active ? c.force : Vec3{}, torque = c.active ? c.torque : Vec3{};
+    row_.insert(row_.end(), {force.x, force.y, force.z, torque.x, torque.y, torque.z});
+  }
+  clamp_mean_.add(row_);
+}
+
+json Statistics::clamps(const world::World& world, const world::WorldParams& params) const {
+  const std::vector<double> mean = clamp_mean_.mean();
+  const auto now = world.clamps();
+  json all = json::array();
+  std::size_t i = 0;
+  for (const auto& thread : params.threads)
+    for (const auto& clamp : thread.clamps) {
+      const double* m = &mean[6 * i];
+      all.push_back({{"thread", world.measure(now[i].thread, false).name},
+                     {"at", place_json(clamp.at)},
+                     {"vertex", now[i].vertex},
+                     {"active", now[i].active},
+                     {"reaction_mn", {mn(m[0]), mn(m[1]), mn(m[2])}},
+                     {"torque_mn_mm", {mn(m[3]), mn(m[4]), mn(m[5])}}});
+      ++i;
+    }
+  return all;
+}
+
+json Statistics::contacts() const {
+  const auto gap = [](double v) { return v < std::numeric_limits<double>::infinity() ? json(v) : json(nullptr); };
+  return {{"max", contacts_max_},
+          {"last", contacts_last_},
+          {"overflow", overflows_},
+          {"gap_min_mm", gap(gap_min_mm_)},
+          {"gap_min_over_radius", gap(gap_min_over_radius_)}};
+}
+
+json Statistics::solver() const {
+  return {{"iterations_max", iterations_max_},
+          {"residual_p50", residual_.at(0.5)},
+          {"residual_max", residual_.max()},
+          {"steps_not_converged", not_converged_},
+          {"steps_limited", limited_}};
+}
+
+json summary(const config::Scenario& scenario, const std::string& file, const world::World& world,
+             const Statistics& statistics, const StageTimes& times, const Ending& ending) {
+  json s;
+  s["title"] = scenario.title;
+  s["scenario"] = file;
+  s["version"] = appliance::version_line();
+  s["steps"] = statistics.steps();
+  s["step_ms_nominal"] = scenario.params.step_s * 1e3;
+  s["time_s"] = world.time_s();
+  s["at_rest"] = ending.at_rest;
+  s["interrupted"] = ending.interrupted;
+  s["state_hash"] = fmt::format("{:016x}", world.state_hash());
+  s["threads"] = json::array();
+  for (std::size_t k = 0; k < world.thread_count(); ++k) s["threads"].push_back(thread_json(world, k));
+  s["clamps"] = statistics.clamps(world, scenario.params);
+  s["contacts"] = statistics.contacts();
+  s["solver"] = statistics.solver();
+  // Whether anything passed through anything is not audited by this version: unknown, not false.
+  s["topology"] = {{"audited", false}, {"changed", nullptr}, {"events", json::array()}, {"tool_lag_max_mm", nullptr}};
+  if (!scenario.forceps.empty()) {
+    const auto snapshot = std::make_unique<SceneSnapshot>();
+    world.snapshot(*snapshot);
+    s["forceps"] = {{"grasps", snapshot->grasps}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
+  }
+  s["knots"] = nullptr;
+  s["non_finite_resets"] = statistics.non_finite();
+  s["wall_s"] = ending.wall_s;
+  s["window_ms"] = quantiles_json(times.windows());
+  json& step_ms = s["step_ms"];
+  step_ms["total"] = quantiles_json(times.total());
+  for (std::size_t c = 0; c < kStageColumns.size(); ++c)
+    step_ms[kStageColumns[c].name] = kStageColumns[c].stage < 0 ? json::object() : quantiles_json(times.column(c));
+  return s;
+}
+
+std::string table(const json& s) {
+  const auto number = [](const json& v) { return v.get<double>(); };
+  std::string out = s["title"].get<std::string>() + "\n";
+  out += fmt::format("{} steps of {:g} ms, {:g} s simulated in {:.2f} s; {}{}; state {}\n",
+                     s["steps"].get<std::uint64_t>(), number(s["step_ms_nominal"]), number(s["time_s"]),
+                     number(s["wall_s"]), s["at_rest"].get<bool>() ? "at rest" : "not at rest",
+                     s["interrupted"].get<bool>() ? ", interrupted" : "", s["state_hash"].get<std::string>());
+  out += fmt::format("\n{:<12} {:>8} {:>11} {:>10} {:>11} {:>11} {:>11} {:>11} {:>9}\n", "thread", "vertices",
+                     "length mm", "elongation", "speed mm/s", "stretch", "bend", "twist mN mm", "link");
+  for (const json& t : s["threads"])
+    out += fmt::format("{:<12} {:>8} {:>11.6g} {:>10.3g} {:>11.3g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9.5g}\n",
+                       t["name"].get<std::string>(), t["vertices"].get<std::uint64_t>(), number(t["length_mm"]),
+                       number(t["elongation_max"]), number(t["speed_max_mm_per_s"]), number(t["stretch_energy_mn_mm"]),
+                       number(t["bend_energy_mn_mm"]), number(t["twist_energy_mn_mm"]), number(t["link"]));
+  if (!s["clamps"].empty())
+    out += fmt::format("\n{:<21} {:>35}   {:>35}\n", "clamp", "force on the thread, mN", "torque, mN mm");
+  for (const json& c : s["clamps"]) {
+    const json &f = c["reaction_mn"], &m = c["torque_mn_mm"];
+    const std::string at = c["at"].is_string() ? c["at"].get<std::string>() : c["at"].dump();
+    out += fmt::format("{:<12} {:<8} {:>11.4g} {:>11.4g} {:>11.4g}   {:>11.4g} {:>11.4g} {:>11.4g}\n",
+                       c["thread"].get<std::string>(), at, number(f[0]), number(f[1]), number(f[2]), number(m[0]),
+                       number(m[1]), number(m[2]));
+  }
+  if (const json& w = s["window_ms"]; w.contains("p50"))
+    out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),
+                       number(w["p99"]), number(w["max"]));
+  return out;
+}
+
+}  // namespace ligature::simulate

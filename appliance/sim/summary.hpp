@@ -1,0 +1,74 @@
+#pragma once
+/// What a run has to say about itself: gathered step by step in bounded memory, told as summary.json (CONTRACT).
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "appliance/sim/quantiles.hpp"
+#include "appliance/sim/stage_times.hpp"
+#include "config/scenario_file.hpp"
+#include "sim/contract/step_report.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::simulate {
+
+/// Mean of rows of numbers over the last tenth of however many rows came, in memory that does not grow.
+///
+///   | block | block | ... | block | open block |      every block the sum of `length` rows; when kBlocks are full,
+///                     <----- last tenth ----->       neighbours are joined and `length` doubles
+///
+/// Exact up to 10 * kBlocks / 10 rows; beyond, the window is up to 1/(kBlocks/2) of the run longer than a tenth.
+class TailMean {
+ public:
+  explicit TailMean(std::size_t width) : width_(width), open_(width) {}
+  /// row: (width)
+  void add(const std::vector<double>& row);
+  std::vector<double> mean() const;
+
+ private:
+  static constexpr std::size_t kBlocks = 1024;
+  std::size_t width_;
+  std::vector<double> sums_;  // (closed blocks x width)
+  std::vector<double> open_;  // (width)
+  std::uint64_t length_ = 1, in_open_ = 0, rows_ = 0;
+};
+
+class Statistics {
+ public:
+  explicit Statistics(const world::WorldParams& params);
+  /// After every step.
+  void add(const world::World& world, const StepReport& report);
+
+  std::uint64_t steps() const { return steps_; }
+  std::uint64_t overflows() const { return overflows_; }
+  std::uint64_t non_finite() const { return non_finite_; }
+  std::uint64_t releases() const { return releases_; }
+
+  nlohmann::ordered_json clamps(const world::World& world, const world::WorldParams& params) const;
+  nlohmann::ordered_json contacts() const;
+  nlohmann::ordered_json solver() const;
+
+ private:
+  double least_radius_mm_ = 0;
+  std::vector<double> radii_mm_, row_;
+  TailMean clamp_mean_;
+  Quantiles residual_;
+  std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, releases_ = 0;
+  std::uint32_t contacts_max_ = 0, contacts_last_ = 0, iterations_max_ = 0;
+  double gap_min_mm_, gap_min_over_radius_;
+};
+
+/// How the run ended.
+struct Ending {
+  bool at_rest = false, interrupted = false;
+  double wall_s = 0;
+};
+
+nlohmann::ordered_json summary(const config::Scenario& scenario, const std::string& file, const world::World& world,
+                               const Statistics& statistics, const StageTimes& times, const Ending& ending);
+
+/// The same for people, a few lines.
+std::string table(const nlohmann::ordered_json& summary);
+
+}  // namespace ligature::simulate

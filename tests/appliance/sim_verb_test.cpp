@@ -1,0 +1,379 @@
+/// `ligature sim` as a user types it: CONTRACT's promises about exit codes, files and numbers.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <thread>
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+struct Answer {
+  int exit_code = -1;
+  std::string out, err;
+};
+
+std::string slurp(const fs::path& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+int lines(const std::string& text) {
+  return static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+}
+
+/// Rows of cells, the header first.
+std::vector<std::vector<std::string>> csv(const fs::path& path) {
+  std::vector<std::vector<std::string>> rows;
+  std::ifstream in(path);
+  for (std::string line; std::getline(in, line);) {
+    std::vector<std::string> cells;
+    std::istringstream row(line);
+    for (std::string cell; std::getline(row, cell, ',');) cells.push_back(cell);
+    if (!line.empty() && line.back() == ',') cells.emplace_back();
+    rows.push_back(cells);
+  }
+  return rows;
+}
+
+// A short stiff thread that falls through air: at work from the first step to the last.
+const char* const kFalling = R"(title = "A thread falls"
+duration_s = 0.3
+gravity_m_per_s2 = [0, 0, -9.81]
+[[thread]]
+name = "loose"
+points_mm = [[-5, 0, 20], [0, 1, 20], [5, 0, 20]]
+segment_mm = 0.5
+integrator = "inertial"
+drag_mn_s_per_mm2 = 1e-9
+[output]
+every_s = 0.03
+)";
+
+const std::array<std::pair<const char*, const char*>, 5> kHeaders{{
+    {"threads.csv", "t_s,thread,vertex,s_mm,x_mm,y_mm,z_mm,twist_deg"},
+    {"clamps.csv", "t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm"},
+    {"contacts.csv", "t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state"},
+    {"energies.csv", "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm"},
+    {"timing.csv",
+     "step,t_s,total_ms,integrate_ms,detect_ms,couple_ms,solve_ms,continuous_ms,instruments_ms,finish_ms,iterations,"
+     "residual,contacts"},
+}};
+
+class SimVerb : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    directory_ = fs::temp_directory_path() / ("ligature_sim_" + std::to_string(getpid()) + "_" +
+                                              ::testing::UnitTest::GetInstance()->current_test_info()->name());
+    fs::create_directories(directory_);
+  }
+  void TearDown() override {
+    std::error_code ignored;
+    fs::permissions(directory_, fs::perms::owner_all, fs::perm_options::add, ignored);
+    fs::remove_all(directory_, ignored);
+  }
+
+  Answer sim(const std::string& arguments, const std::string& before = "") {
+    const std::string err_file = directory_ / "stderr.txt";
+    Answer answer;
+    FILE* pipe = popen((before + LIGATURE_PROGRAM " sim " + arguments + " 2>" + err_file).c_str(), "r");
+    if (!pipe) return answer;
+    std::array<char, 4096> buffer;
+    for (std::size_t n; (n = fread(buffer.data(), 1, buffer.size(), pipe)) > 0;) answer.out.append(buffer.data(), n);
+    const int status = pclose(pipe);
+    answer.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    answer.err = slurp(err_file);
+    return answer;
+  }
+  std::string write(const std::string& name, const std::string& text) const {
+    std::ofstream(directory_ / name) << text;
+    return directory_ / name;
+  }
+  std::string scenario(const std::string& text = kFalling) const { return write("scenario.toml", text); }
+  std::string out() const { return directory_ / "out"; }
+
+  void expect_whole(const fs::path& folder) const {
+    for (const auto& [name, header] : kHeaders) {
+      const std::string text = slurp(folder / name);
+      ASSERT_FALSE(text.empty()) << name;
+      EXPECT_EQ(text.substr(0, text.find('\n')), header) << name;
+      EXPECT_EQ(text.back(), '\n') << name;
+      const auto rows = csv(folder / name);
+      for (const auto& row : rows) ASSERT_EQ(row.size(), rows[0].size()) << name;
+    }
+    EXPECT_TRUE(json::accept(slurp(folder / "summary.json")));
+    for (const auto& entry : fs::directory_iterator(folder))
+      EXPECT_NE(entry.path().filename().string()[0], '.') << "left behind: " << entry.path();
+  }
+
+  fs::path directory_;
+};
+
+std::string with(std::string text, const std::string& from, const std::string& to) {
+  const auto at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return at == std::string::npos ? text : text.replace(at, from.size(), to);
+}
+
+TEST_F(SimVerb, JsonIsOneObjectWithEveryKeyOfTheContractAndNothingElse) {
+  const Answer answer = sim(scenario() + " --json --out " + out());
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_EQ(answer.err, "");
+  const json s = json::parse(answer.out, nullptr, false);
+  ASSERT_FALSE(s.is_discarded()) << answer.out;
+  for (const char* key : {"title", "steps", "at_rest", "state_hash", "threads", "clamps", "contacts", "solver",
+                          "topology", "knots", "non_finite_resets", "window_ms", "step_ms", "interrupted"})
+    EXPECT_TRUE(s.contains(key)) << key;
+  EXPECT_EQ(s["title"], "A thread falls");
+  EXPECT_EQ(s["steps"], 60);
+  EXPECT_EQ(s["state_hash"].get<std::string>().size(), 16u);
+  EXPECT_EQ(s["state_hash"].get<std::string>().find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_TRUE(s["knots"].is_null());
+  ASSERT_EQ(s["threads"].size(), 1u);
+  for (const char* key : {"name", "vertices", "rest_length_mm", "length_mm", "elongation_max", "first_mm", "last_mm",
+                          "speed_max_mm_per_s", "bend_energy_mn_mm", "twist_energy_mn_mm", "stretch_energy_mn_mm",
+                          "link", "twist_turns", "writhe"})
+    EXPECT_TRUE(s["threads"][0].contains(key)) << key;
+  EXPECT_EQ(s["threads"][0]["first_mm"].size(), 3u);
+  for (const char* key : {"max", "last", "overflow", "gap_min_mm", "gap_min_over_radius"})
+    EXPECT_TRUE(s["contacts"].contains(key)) << key;
+  for (const char* key : {"iterations_max", "residual_p50", "residual_max"})
+    EXPECT_TRUE(s["solver"].contains(key)) << key;
+  for (const char* key : {"changed", "events", "tool_lag_max_mm"}) EXPECT_TRUE(s["topology"].contains(key)) << key;
+  for (const char* key : {"total", "integrate", "detect", "couple", "solve", "continuous"})
+    EXPECT_TRUE(s["step_ms"].contains(key)) << key;
+  for (const char* key : {"p50", "p99", "max"}) {
+    EXPECT_GT(s["window_ms"][key].get<double>(), 0);
+    EXPECT_GT(s["step_ms"]["total"][key].get<double>(), 0);
+  }
+  EXPECT_LE(s["window_ms"]["p50"].get<double>(), s["window_ms"]["max"].get<double>());
+  EXPECT_EQ(json::parse(slurp(out() + "/summary.json")), s);
+}
+
+TEST_F(SimVerb, WithoutJsonPrintsATableForPeople) {
+  const Answer answer = sim(scenario());
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_EQ(answer.err, "") << "quiet in a pipe";
+  EXPECT_NE(answer.out.find("A thread falls"), std::string::npos);
+  EXPECT_NE(answer.out.find("loose"), std::string::npos);
+}
+
+TEST_F(SimVerb, FilesHaveTheHeadersAndTimesOfTheContract) {
+  ASSERT_EQ(sim(scenario() + " --out " + out()).exit_code, 0);
+  expect_whole(out());
+  const json s = json::parse(slurp(out() + "/summary.json"));
+  const auto threads = csv(out() + "/threads.csv");
+  const std::size_t vertices = s["threads"][0]["vertices"];
+  std::set<std::string> times;
+  for (std::size_t r = 1; r < threads.size(); ++r) times.insert(threads[r][0]);
+  EXPECT_EQ(times.size(), 11u) << "0, 0.03, ..., 0.3";
+  EXPECT_EQ(threads.size(), 1 + 11 * vertices);
+  const auto& last = threads.back();
+  EXPECT_EQ(last[1], "loose");
+  EXPECT_EQ(last[2], std::to_string(vertices - 1));
+  EXPECT_EQ(std::stod(last[6]), s["threads"][0]["last_mm"][2].get<double>()) << "bit for bit";
+  EXPECT_EQ(csv(out() + "/timing.csv").size(), 1 + s["steps"].get<std::size_t>());
+  const auto energies = csv(out() + "/energies.csv");
+  EXPECT_EQ(energies.size(), 12u);
+  const auto& e = energies.back();
+  double sum = 0;
+  for (std::size_t c = 2; c < 7; ++c) sum += std::stod(e[c]);
+  EXPECT_NEAR(std::stod(e[7]), sum, 1e-12 * std::abs(sum));
+}
+
+TEST_F(SimVerb, EveryStepAndAPeriodOfZeroWriteEveryStep) {
+  ASSERT_EQ(sim(scenario() + " --every-step --out " + out()).exit_code, 0);
+  EXPECT_EQ(csv(out() + "/energies.csv").size(), 1u + 1 + 60);
+}
+
+TEST_F(SimVerb, TheEndIsWrittenWhereverThePeriodFalls) {
+  ASSERT_EQ(sim(scenario(with(kFalling, "every_s = 0.03", "every_s = 0.2")) + " --out " + out()).exit_code, 0);
+  const auto energies = csv(out() + "/energies.csv");
+  ASSERT_EQ(energies.size(), 4u);
+  EXPECT_NEAR(std::stod(energies[3][0]), 0.3, 1e-12);
+}
+
+TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
+  const std::string first = out() + "1", second = out() + "2";
+  ASSERT_EQ(sim(scenario() + " --out " + first).exit_code, 0);
+  ASSERT_EQ(sim(scenario() + " --out " + second).exit_code, 0);
+  for (const char* name : {"threads.csv", "clamps.csv", "contacts.csv", "energies.csv"})
+    EXPECT_EQ(slurp(first + "/" + name), slurp(second + "/" + name)) << name;
+  EXPECT_EQ(json::parse(slurp(first + "/summary.json"))["state_hash"],
+            json::parse(slurp(second + "/summary.json"))["state_hash"]);
+}
+
+TEST_F(SimVerb, ARefusedScenarioIsExitTwoInOneLineAndNothingIsWritten) {
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"segment_mm = 0.5", "segment_mm = -1"},
+                                                        {"segment_mm = 0.5", "segment_mm = nan"},
+                                                        {"duration_s = 0.3", "duration_s = inf"},
+                                                        {"name = \"loose\"", "nose = \"loose\""},
+                                                        {"[output]", "[ouput]"},
+                                                        {"duration_s = 0.3", "duration_s = "},
+                                                        {"[[-5, 0, 20], [0, 1, 20], [5, 0, 20]]", "[[0, 0, 0]]"}}) {
+    const std::string file = scenario(with(kFalling, from, to));
+    const Answer answer = sim(file + " --json --out " + out());
+    EXPECT_EQ(answer.exit_code, 2) << to;
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_EQ(answer.err.rfind(file + ":", 0), 0u) << answer.err;
+    EXPECT_EQ(answer.out, "") << to;
+    EXPECT_FALSE(fs::exists(out())) << to;
+  }
+}
+
+TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
+  const std::string file = scenario();
+  for (const std::string& arguments :
+       {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
+        file + " --expect wrest", file + " --expect", file + " --expect knot=reef", file + " --expect holds",
+        file + " --expect opens", file + " --expect rest --expect knot=4_1", file + " " + file}) {
+    const Answer answer = sim(arguments);
+    EXPECT_EQ(answer.exit_code, 2) << arguments;
+    EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
+    EXPECT_EQ(answer.out, "") << arguments;
+  }
+}
+
+TEST_F(SimVerb, AKnotThatCannotBeExpectedYetIsRefusedByName) {
+  const Answer answer = sim(scenario() + " --expect knot=reef --out " + out());
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_NE(answer.err.find("not supported by this version yet"), std::string::npos) << answer.err;
+  EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(SimVerb, AFolderThatCannotBeWrittenIsExitTwo) {
+  const std::string file = write("a_file", "x");
+  for (const std::string& folder : {file, file + "/below", std::string("/proc/nowhere")}) {
+    const Answer answer = sim(scenario() + " --out " + folder);
+    EXPECT_EQ(answer.exit_code, 2) << folder;
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_EQ(answer.out, "");
+  }
+  EXPECT_EQ(slurp(file), "x");
+}
+
+TEST_F(SimVerb, AFullDiskIsExitOneAndLeavesNoHalfFile) {
+  // Files may hold at most 4 blocks of 512 bytes; what the run writes is more.
+  const Answer answer = sim(scenario() + " --json --out " + out(), "ulimit -f 4; ");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_EQ(lines(answer.err), 1) << answer.err;
+  EXPECT_NE(answer.err.find("free some space"), std::string::npos) << answer.err;
+  EXPECT_EQ(answer.out, "");
+  EXPECT_TRUE(!fs::exists(out()) || fs::is_empty(out()));
+}
+
+TEST_F(SimVerb, AFullDiskLeavesTheFilesOfTheRunBefore) {
+  ASSERT_EQ(sim(scenario() + " --out " + out()).exit_code, 0);
+  const std::string before = slurp(out() + "/threads.csv"), summary = slurp(out() + "/summary.json");
+  EXPECT_EQ(sim(scenario(with(kFalling, "0.3", "0.5")) + " --out " + out(), "ulimit -f 4; ").exit_code, 1);
+  EXPECT_EQ(slurp(out() + "/threads.csv"), before);
+  EXPECT_EQ(slurp(out() + "/summary.json"), summary);
+  expect_whole(out());
+}
+
+TEST_F(SimVerb, FullStandardOutputIsExitOne) {
+  EXPECT_EQ(sim(scenario() + " --json >/dev/full").exit_code, 1);
+}
+
+TEST_F(SimVerb, ExpectRestFailsWhereItStillMoves) {
+  const Answer answer = sim(scenario() + " --json --expect rest");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_EQ(lines(answer.err), 1) << answer.err;
+  EXPECT_NE(answer.err.find("--expect rest"), std::string::npos);
+  EXPECT_TRUE(json::accept(answer.out)) << "the summary is printed all the same";
+}
+
+class SimVerbSignal : public SimVerb, public ::testing::WithParamInterface<int> {};
+
+TEST_P(SimVerbSignal, EndsCleanlyWithWholeFiles) {
+  const std::string file = scenario(with(kFalling, "duration_s = 0.3", "duration_s = 100000"));
+  const std::string printed = directory_ / "printed.json";
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!freopen(printed.c_str(), "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(99);
+    execl(LIGATURE_PROGRAM, LIGATURE_PROGRAM, "sim", file.c_str(), "--json", "--out", out().c_str(), nullptr);
+    _exit(98);
+  }
+  while (!fs::exists(out() + "/.threads.csv.new") || fs::file_size(out() + "/.threads.csv.new") == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(fs::exists(out() + "/threads.csv")) << "nothing half written under its own name";
+  kill(child, GetParam());
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  expect_whole(out());
+  const json s = json::parse(slurp(printed), nullptr, false);
+  ASSERT_FALSE(s.is_discarded());
+  EXPECT_TRUE(s["interrupted"].get<bool>());
+  EXPECT_EQ(csv(out() + "/timing.csv").size(), 1 + s["steps"].get<std::size_t>());
+}
+
+INSTANTIATE_TEST_SUITE_P(Both, SimVerbSignal, ::testing::Values(SIGINT, SIGTERM));
+
+TEST_F(SimVerb, TwoRunsIntoOneFolderDoNotMix) {
+  const std::string file = scenario(with(kFalling, "duration_s = 0.3", "duration_s = 100000"));
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr)) _exit(99);
+    execl(LIGATURE_PROGRAM, LIGATURE_PROGRAM, "sim", file.c_str(), "--out", out().c_str(), nullptr);
+    _exit(98);
+  }
+  while (!fs::exists(out() + "/.timing.csv.new") || fs::file_size(out() + "/.timing.csv.new") == 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  const Answer second = sim(file + " --out " + out());
+  EXPECT_EQ(second.exit_code, 2);
+  EXPECT_NE(second.err.find("another run"), std::string::npos) << second.err;
+  kill(child, SIGTERM);
+  int status = 0;
+  waitpid(child, &status, 0);
+  expect_whole(out());
+}
+
+TEST_F(SimVerb, HelpHasAnExampleAndTheListOfFiles) {
+  const Answer answer = sim("--help");
+  EXPECT_EQ(answer.exit_code, 0);
+  EXPECT_NE(answer.out.find("Example: ligature sim "), std::string::npos);
+  for (const auto& [name, header] : kHeaders) EXPECT_NE(answer.out.find(name), std::string::npos) << name;
+}
+
+TEST_F(SimVerb, ForcepsFromAFileGraspTheThread) {
+  write("left.csv",
+        "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n"
+        "0,0.5,0,0.1,0,0,0.7071067811865476,0.7071067811865476,10\n"
+        "0.2,0.5,0,0.1,0,0,0.7071067811865476,0.7071067811865476,0\n"
+        "0.6,0.5,0,5.1,0,0,0.7071067811865476,0.7071067811865476,0\n");
+  const std::string file = scenario(R"(duration_s = 0.7
+[[thread]]
+name = "held"
+points_mm = [[-5, -1, 0.1], [5, -1, 0.1]]
+segment_mm = 0.25
+[[forceps]]
+name = "left"
+path_file = "left.csv"
+)");
+  const Answer answer = sim(file + " --json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const json s = json::parse(answer.out);
+  EXPECT_EQ(s["forceps"]["grasps"], 1) << answer.out;
+}
+
+}  // namespace
