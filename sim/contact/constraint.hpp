@@ -17,6 +17,7 @@
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 namespace ligature::contact {
 
@@ -59,6 +60,15 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 
 /// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].
 double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept;
+
+/// Where the constraint acts on the thread at x; behind the last vertex of a closed thread follows the first.
+inline std::size_t behind(const std::vector<Vector3d>& x, const Constraint& c) noexcept {
+  return c.vertex + 1 == x.size() ? 0 : c.vertex + 1;
+}
+inline Vector3d place(const std::vector<Vector3d>& x, const Constraint& c) noexcept {
+  if (c.w1 == 0) return c.w0 * x[c.vertex];
+  return c.w0 * x[c.vertex] + c.w1 * x[behind(x, c)];
+}
 
 /// g without slack; positive = apart. [mm]
 inline double gap(const Constraint& constraint, const Vector3d& c) noexcept {

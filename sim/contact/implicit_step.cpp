@@ -1,5 +1,7 @@
 #include "sim/contact/implicit_step.hpp"
 
+#include <Eigen/Cholesky>
+#include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -9,12 +11,12 @@
 namespace ligature::contact {
 namespace {
 
-Vector3d point(const std::vector<Vector3d>& x, const Constraint& c) {
-  return c.w1 == 0 ? Vector3d(c.w0 * x[c.vertex]) : Vector3d(c.w0 * x[c.vertex] + c.w1 * x[c.vertex + 1]);
-}
+constexpr std::size_t kMostSpans = 12;  // whose rank-one terms are taken in; the moments of more act all the same
+using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostSpans, kMostSpans>;
+using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostSpans, 1>;
 
 // Forces are differences of coordinates times stiffnesses: below this, an imbalance is rounding.
-double rounding_force(const rod_old::RodModel& model, const std::vector<Vector3d>& x) {
+double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x) {
   double extent = 0;
   for (const Vector3d& p : x) extent = std::max(extent, p.cwiseAbs().maxCoeff());
   const double l = model.rest_length;
@@ -25,7 +27,7 @@ double rounding_force(const rod_old::RodModel& model, const std::vector<Vector3d
 // The multiplier becomes the force that the solve has just balanced, f - K dc: at a new active set that is the Newton
 // step of the multiplier. (Evaluating the law at the new point instead would add the error of a wrong active set.)
 // A shortened step moves it by the same fraction. True when the constraint changes to another case of its law.
-bool move_multiplier(Constraint& c, const Response& r, double fraction, const std::vector<Vector3d>& gradient,
+bool move_multiplier(Constraint& c, const Response& r, double fraction, const Vector3d& moved,
                      const std::vector<Vector3d>& x) {
   if (c.kind == Constraint::Kind::grip) {
     const bool first = !c.settled;
@@ -33,12 +35,10 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const st
     return first;
   }
   if (!c.engaged) {
-    c.engaged = gap(c, point(x, c)) + c.slack < 0;
+    c.engaged = gap(c, place(x, c)) + c.slack < 0;
     c.sliding = false;
     return c.engaged;
   }
-  Vector3d moved = -c.w0 * gradient[c.vertex];
-  if (c.w1 != 0) moved -= c.w1 * gradient[c.vertex + 1];
   const Vector3d balanced = r.force - r.stiffness * moved;
   const Vector3d force = c.force + fraction * (balanced - c.force);
   const double normal = std::clamp(c.normal.dot(force), 0.0, c.most);
@@ -59,9 +59,9 @@ double longest_edge(const std::vector<Vector3d>& x) {
   return std::sqrt(longest);
 }
 
-// An iteration that was cut off may leave edges that no force would. Goes back towards x0 until none is longer than the
-// limit or than the longest was: an edge's length is convex along the way. True when it had to.
-bool shorten(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
+// An iteration among contacts and grips that was cut off may leave edges that no force would. Goes back towards x0
+// until none is longer than the limit or than the longest was: an edge's length is convex along the way.
+bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
   const double limit = std::max(kMostStretch * model.rest_length, longest_edge(x0));
   if (longest_edge(x) <= limit) return false;
   for (int halving = 0; halving < 12; ++halving) {
@@ -72,138 +72,428 @@ bool shorten(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, st
   return true;
 }
 
+Vector3d rotated(const Vector3d& v, const Vector3d& by) {
+  const double angle = by.norm();
+  return angle > 0 ? Vector3d(Eigen::AngleAxisd(angle, by / angle) * v) : v;
+}
+
 }  // namespace
 
-ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints)
-    : trial_(most_vertices),
-      twist_(most_vertices),
-      gradient_(most_vertices),
-      responses_(most_constraints),
-      band_(most_vertices) {}
+/// One call of solve(), and what its iterations share.
+struct ImplicitStep::Problem {
+  const rod::RodModel& model;
+  const std::vector<Vector3d>& x0;
+  rod::RodState& state;
+  const Drive& drive;
+  Constraint* constraints;
+  std::size_t count;
+  const StepSettings& settings;
+  bool framed = false;        // frames are carried along
+  double motion = 1;          // fraction of the prescribed motion that has been asked for
+  std::size_t spans = 0;      // whose rank-one terms are taken in
+  double element_force = 0;   // of the last assembly
+  double load = 0;
+  double per_angle = 0;       // 1/B of an angle
 
-ImplicitStep::Imbalance ImplicitStep::assemble(const rod_old::RodModel& model, const std::vector<Vector3d>& x0,
-                                               const rod_old::RodState& state, Constraint* constraints, std::size_t count,
-                                               const StepSettings& settings) noexcept {
-  const std::size_t n = model.vertices();
-  const double per_dt = 1.0 / settings.dt;
-  band_.use(n);
-  band_.set_zero();
+  double inverse_mobility(std::size_t i) const {
+    const double per_dt = 1.0 / settings.dt;
+    return model.mass[i] * per_dt * per_dt + (model.drag[i] + state.ease[i]) * per_dt;
+  }
+  Vector3d inertial_move(std::size_t i) const {  // (1/B) a
+    return model.mass[i] / settings.dt * state.v[i];
+  }
+};
+
+template <>
+rod::BlockBand<1>& ImplicitStep::band<1>() noexcept {
+  return band1_;
+}
+template <>
+rod::BlockBand<3>& ImplicitStep::band<3>() noexcept {
+  return band3_;
+}
+template <>
+rod::BlockBand<4>& ImplicitStep::band<4>() noexcept {
+  return band4_;
+}
+
+ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints, const rod::Twist& frames_like)
+    : trial_(most_vertices),
+      start_force_(most_vertices),
+      reaction_(most_vertices),
+      theta_(most_vertices),
+      trial_theta_(most_vertices),
+      theta0_(most_vertices),
+      gradient_(4 * most_vertices),
+      step_(4 * most_vertices),
+      plain_step_(4 * most_vertices),
+      scratch_(8 * most_vertices),
+      right_(4 * most_vertices * (1 + kMostSpans)),
+      responses_(most_constraints),
+      fixed_(most_vertices),
+      base_(frames_like),
+      trial_twist_(frames_like),
+      band1_(most_vertices),
+      band3_(most_vertices),
+      band4_(most_vertices) {}
+
+// Frames as they are at x, starting from those at the start of the step, with the held ones moved.
+void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
+                         const std::vector<double>& theta) const noexcept {
+  if (!p.framed) return;
+  twist.carry(base_, x);
+  for (const HeldFrame& f : p.drive.frames) {
+    const Vector3d t0 = base_.frame_tangent(f.vertex), d0 = base_.frame_director(f.vertex);
+    const Vector3d turn = p.motion * f.turn;
+    twist.set_frame(f.vertex, rotated(t0, turn), rotated(rotated(d0, p.motion * f.spin * t0), turn));
+  }
+  if (p.model.angles_unknown)
+    for (std::size_t i = 0; i < p.model.edges(); ++i) twist.set_theta(i, theta[i]);
+  else
+    twist.find_spans(p.model.rest_length);
+}
+
+void ImplicitStep::start_forces(Problem& p) noexcept {
+  const double rest = 1.0 - p.settings.implicitness;
+  std::fill_n(start_force_.begin(), p.model.vertices(), Vector3d::Zero());
+  if (rest <= 0) return;
+  // Angles take part fully implicitly: they have no motion of their own to be explicit about.
+  std::fill(gradient_.begin(), gradient_.end(), 0.0);
+  if (p.model.angles_unknown)
+    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::positive, rest, gradient_.data(), nullptr);
+  else
+    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::positive, rest, gradient_.data(), nullptr);
+  const std::size_t d = p.model.angles_unknown ? 4 : 3;
+  for (std::size_t i = 0; i < p.model.vertices(); ++i)
+    start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
+}
+
+template <int D>
+ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) noexcept {
+  constexpr std::size_t stride = D == 1 ? 3 : D;  // of a vertex in gradient_
+  const std::size_t n = p.model.vertices();
+  const double lambda = p.settings.implicitness;
+  rod::BlockBand<D>& a = band<D>();
+  using Block = typename rod::BlockBand<D>::Block;
+  a.restart(n, p.model.closed);
+  std::fill_n(gradient_.begin(), stride * n, 0.0);
+  p.load = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double inertia = model.mass[i] * per_dt * per_dt, drag = (model.drag[i] + state.ease[i]) * per_dt;
-    const Vector3d moved = state.x[i] - x0[i];
-    gradient_[i] =
-        inertia * (moved - settings.dt * state.v[i]) + drag * moved - model.weight_mass[i] * settings.gravity;
-    band_.add(i, i, (inertia + drag) * Matrix3d::Identity());
+    const double b = p.inverse_mobility(i);
+    const Vector3d motion = b * (p.state.x[i] - p.x0[i]) - p.inertial_move(i);
+    Eigen::Map<Vector3d> g(gradient_.data() + stride * i);
+    g = motion - p.drive.load[i] - start_force_[i];
+    p.load = std::max({p.load, motion.squaredNorm(), p.drive.load[i].squaredNorm()});
+    Block diagonal = Block::Zero();
+    for (int c = 0; c < (D == 1 ? 1 : 3); ++c) diagonal(c, c) = b;
+    if constexpr (D == 4) {
+      const bool free_angle = i < p.model.edges();
+      diagonal(3, 3) = free_angle ? p.per_angle : 1.0;
+      if (free_angle) gradient_[stride * i + 3] = p.per_angle * (theta_[i] - theta0_[i]);
+    }
+    a.add(i, diagonal);
   }
-  rod_old::add_elastic(model, state.x, state.twist, gradient_, band_);
-  if (state.twist.active()) {
-    std::fill_n(twist_.begin(), n, Vector3d::Zero());
-    rod_old::add_twist(state.x, state.twist, twist_);
-    for (std::size_t i = 0; i < n; ++i) gradient_[i] += twist_[i];
-  }
+  if constexpr (D == 1)
+    p.element_force = rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(), &a);
+  else
+    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, gradient_.data(), &a);
+  p.load = std::max(std::sqrt(p.load), p.element_force);
+
   Imbalance out;
-  for (std::size_t j = 0; j < count; ++j) {
-    Constraint& c = constraints[j];
-    const Response& r = responses_[j] = respond(c, point(state.x, c));
+  for (std::size_t j = 0; j < p.count; ++j) {
+    Constraint& c = p.constraints[j];
+    const Response& r = responses_[j] = respond(c, place(p.state.x, c));
+    p.load = std::max(p.load, r.force.norm());
     if (c.kind == Constraint::Kind::contact)
       out.multiplier = std::max(out.multiplier, (r.force - c.force).cwiseAbs().maxCoeff());
     if (!r.active) continue;
-    gradient_[c.vertex] -= c.w0 * r.force;
-    band_.add(c.vertex, c.vertex, c.w0 * c.w0 * r.stiffness);
-    if (c.w1 != 0) {
-      gradient_[c.vertex + 1] -= c.w1 * r.force;
-      band_.add(c.vertex + 1, c.vertex, c.w0 * c.w1 * r.stiffness);
-      band_.add(c.vertex + 1, c.vertex + 1, c.w1 * c.w1 * r.stiffness);
-    }
+    Block k = Block::Zero();
+    if constexpr (D == 1)
+      k(0, 0) = c.k;
+    else
+      k.template topLeftCorner<3, 3>() = r.stiffness;
+    Eigen::Map<Vector3d>(gradient_.data() + stride * c.vertex) -= c.w0 * r.force;
+    a.add(c.vertex, c.w0 * c.w0 * k);
+    if (c.w1 == 0) continue;
+    const std::size_t next = behind(p.state.x, c);
+    Eigen::Map<Vector3d>(gradient_.data() + stride * next) -= c.w1 * r.force;
+    a.add(next, c.vertex, c.w0 * c.w1 * k);
+    a.add(next, c.w1 * c.w1 * k);
   }
   double sum = 0;  // a maximum would swallow a NaN
   for (std::size_t i = 0; i < n; ++i) {
-    out.vertex = std::max(out.vertex, gradient_[i].cwiseAbs().maxCoeff());
-    sum += gradient_[i].sum();
+    const Eigen::Map<const Vector3d> g(gradient_.data() + stride * i);
+    sum += g.sum();
+    if (!fixed_[i]) out.force = std::max(out.force, g.cwiseAbs().maxCoeff());
+    if constexpr (D == 4)
+      if (i < p.model.edges() && !p.state.twist.edge_held(i))
+        out.force = std::max(out.force, std::abs(gradient_[stride * i + 3]) / p.model.rest_length);
   }
   out.finite = std::isfinite(sum);
   return out;
 }
 
-double ImplicitStep::merit(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
-                           const std::vector<Vector3d>& x, const Constraint* constraints, std::size_t count,
-                           const StepSettings& settings) const noexcept {
-  const double per_dt = 1.0 / settings.dt;
-  double sum = rod_old::elastic_energy(model, x, state.twist);
-  for (std::size_t i = 0; i < model.vertices(); ++i) {
-    const Vector3d moved = x[i] - x0[i];
-    sum += 0.5 * model.mass[i] * per_dt * per_dt * (moved - settings.dt * state.v[i]).squaredNorm() +
-           0.5 * (model.drag[i] + state.ease[i]) * per_dt * moved.squaredNorm() -
-           model.weight_mass[i] * settings.gravity.dot(moved);
+// Prescribes what is held, factors, and solves for the Newton step. False when the matrix was not positive definite:
+// then nothing is solved, unless `whatever` asks for it.
+template <int D>
+bool ImplicitStep::solve_linear(Problem& p, bool whatever) noexcept {
+  constexpr std::size_t stride = D == 1 ? 3 : D;  // scalars of a vertex in gradient_ and step_
+  constexpr std::size_t own = D == 1 ? 1 : D;     // rows of a vertex in the band
+  constexpr std::size_t sides = D == 1 ? 3 : 1;
+  const std::size_t n = p.model.vertices(), rows = own * n;
+  const std::size_t spans = D == 3 ? p.spans : 0, columns = sides + spans;
+  rod::BlockBand<D>& a = band<D>();
+  // Right-hand sides side by side: the imbalance (its components, of the scalar band), then the spans' gradients.
+  std::fill_n(right_.begin(), rows * columns, 0.0);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < sides; ++c) right_[r * columns + c] = -gradient_[r * sides + c];
+  SmallVector coupling(spans);
+  for (std::size_t s = 0; s < spans; ++s) {
+    const rod::TwistSpan& span = p.state.twist.span(s);
+    coupling[static_cast<Eigen::Index>(s)] = p.settings.implicitness * p.model.twist_stiffness / span.length;
+    rod::span_gradient(p.model, p.state.x, p.state.twist, s, right_.data(), columns, sides + s);
   }
-  // The moments stand still during an iteration, so the work of twist is linear.
-  if (state.twist.active())
-    for (std::size_t i = 0; i < model.vertices(); ++i) sum += twist_[i].dot(x[i] - state.x[i]);
-  for (std::size_t j = 0; j < count; ++j)
-    sum += potential(constraints[j], point(x, constraints[j]), responses_[j].bound);
+
+  // What is prescribed: its columns go to the right-hand side, then its rows become value = value.
+  bool moves = false;
+  std::fill_n(step_.begin(), stride * n, 0.0);
+  for (const HeldVertex& h : p.drive.held) {
+    const Vector3d goal = p.x0[h.vertex] + p.motion * (h.target - p.x0[h.vertex]);
+    Eigen::Map<Vector3d> move(step_.data() + stride * h.vertex);
+    move = goal - p.state.x[h.vertex];
+    moves = moves || move != Vector3d::Zero();
+  }
+  if (moves) {
+    for (std::size_t c = 0; c < sides; ++c) {
+      for (std::size_t r = 0; r < rows; ++r) scratch_[r] = step_[r * sides + c];
+      a.multiply(scratch_.data(), scratch_.data() + rows);
+      for (std::size_t r = 0; r < rows; ++r) right_[r * columns + c] -= scratch_[rows + r];
+    }
+    for (std::size_t s = 0; s < spans; ++s) {
+      double turned = 0;
+      for (std::size_t r = 0; r < rows; ++r) turned += right_[r * columns + sides + s] * step_[r];
+      const double force = coupling[static_cast<Eigen::Index>(s)] * turned;
+      for (std::size_t r = 0; r < rows; ++r) right_[r * columns] -= force * right_[r * columns + sides + s];
+    }
+  }
+  const auto fix = [&](std::size_t row) {
+    a.prescribe(row, 0.0, nullptr);
+    for (std::size_t c = 0; c < sides; ++c) right_[row * columns + c] = step_[row * sides + c];
+    for (std::size_t s = 0; s < spans; ++s) right_[row * columns + sides + s] = 0;
+  };
+  for (const HeldVertex& h : p.drive.held)
+    for (std::size_t c = 0; c < (D == 1 ? 1 : 3); ++c) fix(own * h.vertex + c);
+  if constexpr (D == 4)
+    for (std::size_t i = 0; i < p.model.edges(); ++i)
+      if (p.state.twist.edge_held(i)) fix(own * i + 3);
+
+  if (a.factor() > 0 && !whatever) return false;
+  a.solve(right_.data(), columns);
+
+  // (A + G C G^T)^-1 b = y - Z (C^-1 + G^T Z)^-1 G^T y,  y = A^-1 b, Z = A^-1 G: G is made again, with held rows zero.
+  if (spans > 0) {
+    SmallMatrix inner = SmallMatrix::Zero(static_cast<Eigen::Index>(spans), static_cast<Eigen::Index>(spans));
+    SmallVector outer = SmallVector::Zero(static_cast<Eigen::Index>(spans));
+    for (std::size_t s = 0; s < spans; ++s) {
+      std::fill_n(scratch_.begin(), rows, 0.0);
+      rod::span_gradient(p.model, p.state.x, p.state.twist, s, scratch_.data(), 1, 0);
+      for (const HeldVertex& h : p.drive.held)
+        for (std::size_t c = 0; c < 3; ++c) scratch_[own * h.vertex + c] = 0;
+      const auto row = static_cast<Eigen::Index>(s);
+      for (std::size_t r = 0; r < rows; ++r) {
+        if (scratch_[r] == 0) continue;
+        outer[row] += scratch_[r] * right_[r * columns];
+        for (std::size_t t = 0; t < spans; ++t)
+          inner(row, static_cast<Eigen::Index>(t)) += scratch_[r] * right_[r * columns + sides + t];
+      }
+      inner(row, row) += 1.0 / coupling[row];
+    }
+    const SmallVector share = inner.ldlt().solve(outer);
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t s = 0; s < spans; ++s)
+        right_[r * columns] -= share[static_cast<Eigen::Index>(s)] * right_[r * columns + sides + s];
+  }
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t c = 0; c < sides; ++c) step_[r * sides + c] = right_[r * columns + c];
+  return true;
+}
+
+// The step turns edges, and an edge that turns by a straight move gets longer: of the second order in the step, but with
+// the stiffness of stretch. What the linearisation did not see is solved for with the same factors (a second-order
+// correction), and added.
+template <int D>
+void ImplicitStep::correct_stretch(const Problem& p, rod::Hessian kind) noexcept {
+  constexpr std::size_t stride = D == 1 ? 3 : D, own = D == 1 ? 1 : D, sides = D == 1 ? 3 : 1;
+  const std::size_t n = p.model.vertices();
+  std::fill_n(right_.begin(), stride * n, 0.0);
+  for (std::size_t i = 0; i < p.model.edges(); ++i) {
+    const std::size_t j = p.model.next(i);
+    const Vector3d e = p.state.x[j] - p.state.x[i];
+    const Vector3d d = Eigen::Map<const Vector3d>(step_.data() + stride * j) -
+                       Eigen::Map<const Vector3d>(step_.data() + stride * i);
+    const rod::EdgeTerm before = rod::stretch(e, p.model.rest_length, p.model.stretch_stiffness, kind);
+    const rod::EdgeTerm after = rod::stretch(e + d, p.model.rest_length, p.model.stretch_stiffness, kind);
+    const Vector3d unseen = p.settings.implicitness * (after.gradient - before.gradient - before.hessian * d);
+    Eigen::Map<Vector3d>(right_.data() + stride * i) += unseen;
+    Eigen::Map<Vector3d>(right_.data() + stride * j) -= unseen;
+  }
+  for (const HeldVertex& h : p.drive.held) Eigen::Map<Vector3d>(right_.data() + stride * h.vertex).setZero();
+  (void)own;
+  band<D>().solve(right_.data(), sides);
+  for (std::size_t r = 0; r < stride * n; ++r) step_[r] += right_[r];
+}
+
+double ImplicitStep::merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
+                           const std::vector<double>& theta) const noexcept {
+  const double lambda = p.settings.implicitness;
+  double sum = lambda * rod::elastic_energy(p.model, x, twist).sum();
+  for (std::size_t i = 0; i < p.model.vertices(); ++i) {
+    const Vector3d moved = x[i] - p.x0[i];
+    sum += 0.5 * p.inverse_mobility(i) * moved.squaredNorm() -
+           (p.inertial_move(i) + p.drive.load[i] + start_force_[i]).dot(moved);
+  }
+  if (p.model.angles_unknown)
+    for (std::size_t i = 0; i < p.model.edges(); ++i)
+      sum += 0.5 * p.per_angle * (theta[i] - theta0_[i]) * (theta[i] - theta0_[i]);
+  for (std::size_t j = 0; j < p.count; ++j)
+    sum += potential(p.constraints[j], place(x, p.constraints[j]), responses_[j].bound);
   return sum;
 }
 
-StepOutcome ImplicitStep::solve(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, rod_old::RodState& state,
-                                Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept {
+template <int D>
+StepOutcome ImplicitStep::run(Problem& p) noexcept {
+  constexpr std::size_t stride = D == 1 ? 3 : D;
   StepOutcome out;
+  const rod::RodModel& model = p.model;
+  rod::RodState& state = p.state;
   const std::size_t n = model.vertices();
-  double weight = 1e-12;
-  for (std::size_t i = 0; i < n; ++i) weight = std::max(weight, model.weight_mass[i] * settings.gravity.norm());
   const double rounding = rounding_force(model, state.x);
+  const double travel_limit = std::max(kTravelLimit, 0.1 * model.whole_length());
+
+  // A prescribed motion of many edge lengths is gone in parts, each linearised anew.
+  double furthest_held = 0;
+  for (const HeldVertex& h : p.drive.held)
+    furthest_held = std::max(furthest_held, (h.target - p.x0[h.vertex]).norm() / (kMotionPart * model.rest_length));
+  for (const HeldFrame& f : p.drive.frames) furthest_held = std::max(furthest_held, f.turn.norm() / kTurnPart);
+  const int parts = std::clamp(static_cast<int>(std::ceil(furthest_held)), 1,
+                               std::min(kMostParts, std::max(1, p.settings.iterations / 2)));
+  const bool prescribed = furthest_held > 0;
 
   bool still = false;  // the last solve moved nothing: what is left of the residual is force in stiff directions
   for (int iteration = 0;; ++iteration) {
-    const Imbalance imbalance = assemble(model, x0, state, constraints, count, settings);
-    out.load = weight;
-    for (std::size_t j = 0; j < count; ++j) out.load = std::max(out.load, responses_[j].force.norm());
-    out.residual = std::max(imbalance.vertex, imbalance.multiplier) / out.load;
+    p.motion = std::min(1.0, static_cast<double>(iteration + 1) / parts);
+    const bool moving = prescribed && iteration < parts;
+    carry(p, state.twist, state.x, theta_);
+    p.spans = model.angles_unknown || !p.framed || !(model.twist_stiffness > 0)
+                  ? 0
+                  : std::min(kMostSpans, state.twist.span_count());
+    rod::Hessian kind = rod::Hessian::exact;
+    const Imbalance imbalance = assemble<D>(p, kind);
+    const double imbalanced = std::max(imbalance.force, imbalance.multiplier);
+    out.load = p.load;
+    out.residual = p.load > 0 ? imbalanced / p.load : 0.0;
     out.finite = imbalance.finite;
     if (!out.finite) return out;
-    const double allowed = settings.residual_target * out.load;
-    out.converged = still || std::max(imbalance.vertex, imbalance.multiplier) <= allowed + rounding;
-    if (out.converged || iteration == settings.iterations) {
-      if (!out.converged && shorten(model, x0, state.x)) out.limited = true;
+    out.converged = !moving && (still || imbalanced <= p.settings.residual_target * p.load + rounding);
+    if (out.converged || iteration == p.settings.iterations) {
+      if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
+        out.limited = true;
+        carry(p, state.twist, state.x, theta_);
+      }
+      for (std::size_t i = 0; i < n; ++i) reaction_[i] = Eigen::Map<const Vector3d>(gradient_.data() + stride * i);
       return out;
     }
 
-    band_.factor();
-    band_.solve(gradient_[0].data());
+    if (!solve_linear<D>(p, false)) {
+      kind = rod::Hessian::positive;
+      assemble<D>(p, kind);
+      solve_linear<D>(p, true);
+    }
     ++out.iterations;
-    double longest = 0, furthest = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const double after = (state.x[i] - gradient_[i] - x0[i]).norm();
-      if (!std::isfinite(after)) return out.finite = false, out;
-      longest = std::max(longest, after);
-      furthest = std::max(furthest, gradient_[i].cwiseAbs().maxCoeff());
-    }
+    double furthest = 0;
     double fraction = 1.0;
-    if (longest > settings.travel_limit) {
-      // Shortened as a whole, so that the direction stays one of descent.
-      double least = 1.0;
-      for (std::size_t i = 0; i < n; ++i) {
-        const double step = gradient_[i].norm(), room = settings.travel_limit - (state.x[i] - x0[i]).norm();
-        if (step > 0) least = std::min(least, std::max(room, 0.0) / step);
-      }
-      fraction = least;
-      out.limited = true;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Eigen::Map<const Vector3d> d(step_.data() + stride * i);
+      if (!std::isfinite(d.sum())) return out.finite = false, out;
+      furthest = std::max(furthest, d.cwiseAbs().maxCoeff());
+      if (fixed_[i]) continue;
+      // From where inertia alone would take it; shortened as a whole, so that the direction stays one of descent.
+      const Vector3d from = state.x[i] - p.x0[i] - p.inertial_move(i) / std::max(p.inverse_mobility(i), 1e-300);
+      const double size = d.norm();
+      if (!moving && (from + d).norm() > travel_limit && size > travel_limit)
+        fraction = std::min(fraction, travel_limit / size);
     }
-    // Halve until the merit falls (or does not rise by more than rounding).
-    const bool careful = furthest > kSmallMove;
-    const double before = careful ? merit(model, x0, state, state.x, constraints, count, settings) : 0.0;
-    for (int halving = 0;; ++halving) {
-      for (std::size_t i = 0; i < n; ++i) trial_[i] = state.x[i] - fraction * gradient_[i];
-      if (!careful) break;
-      const double after = merit(model, x0, state, trial_, constraints, count, settings);
-      if (after <= before + kMeritNoise * (std::abs(before) + std::abs(after)) || halving == kMostHalvings) break;
-      fraction *= 0.5;
+    if (fraction < 1.0) out.limited = true;
+
+    const auto try_at = [&](double f) {
+      for (std::size_t i = 0; i < n; ++i)
+        trial_[i] = state.x[i] + f * Eigen::Map<const Vector3d>(step_.data() + stride * i);
+      if constexpr (D == 4)
+        for (std::size_t i = 0; i < model.edges(); ++i) trial_theta_[i] = theta_[i] + f * step_[stride * i + 3];
+    };
+    const bool careful = !moving && furthest > kSmallMove * model.rest_length;
+    if (careful) {
+      double slope = 0;  // of Phi along the step, negative
+      for (std::size_t r = 0; r < stride * n; ++r) slope += gradient_[r] * step_[r];
+      const double before = merit(p, state.x, state.twist, theta_);
+      bool corrected = false;
+      for (int halving = 0;; ++halving) {
+        try_at(fraction);
+        carry(p, trial_twist_, trial_, trial_theta_);
+        const double after = merit(p, trial_, p.framed ? trial_twist_ : state.twist, trial_theta_);
+        const double noise = kMeritNoise * (std::abs(before) + std::abs(after));
+        if (after <= before + kArmijo * fraction * std::min(slope, 0.0) + noise || halving == kMostHalvings) break;
+        if (!corrected && fraction == 1.0) {
+          corrected = true;
+          std::copy_n(step_.begin(), stride * n, plain_step_.begin());
+          correct_stretch<D>(p, kind);
+          continue;
+        }
+        if (corrected && fraction == 1.0) std::copy_n(plain_step_.begin(), stride * n, step_.begin());
+        fraction *= 0.5;
+      }
+    } else {
+      try_at(1.0);
+      fraction = 1.0;
     }
     std::copy_n(trial_.begin(), n, state.x.begin());
+    if constexpr (D == 4) std::copy_n(trial_theta_.begin(), model.edges(), theta_.begin());
+    if (moving)  // exactly, not to rounding
+      for (const HeldVertex& h : p.drive.held)
+        state.x[h.vertex] = p.motion == 1.0 ? h.target : p.x0[h.vertex] + p.motion * (h.target - p.x0[h.vertex]);
 
-    still = fraction * furthest < kStill;
-    for (std::size_t j = 0; j < count; ++j)
-      if (move_multiplier(constraints[j], responses_[j], fraction, gradient_, state.x)) still = false;
+    still = !moving && fraction * furthest < kStill * model.rest_length;
+    for (std::size_t j = 0; j < p.count; ++j) {
+      const Constraint& c = p.constraints[j];
+      Vector3d moved = c.w0 * Eigen::Map<const Vector3d>(step_.data() + stride * c.vertex);
+      if (c.w1 != 0) moved += c.w1 * Eigen::Map<const Vector3d>(step_.data() + stride * behind(state.x, c));
+      if (move_multiplier(p.constraints[j], responses_[j], fraction, moved, state.x)) still = false;
+    }
   }
+}
+
+StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
+                                const Drive& drive, Constraint* constraints, std::size_t count,
+                                const StepSettings& settings) noexcept {
+  Problem p{model, x0, state, drive, constraints, count, settings};
+  p.framed = rod::needs_frames(model, state.twist);
+  std::fill(fixed_.begin(), fixed_.end(), static_cast<unsigned char>(0));
+  for (const HeldVertex& h : drive.held) fixed_[h.vertex] = 1;
+  if (p.framed) base_ = trial_twist_ = state.twist;
+  if (model.angles_unknown) {
+    for (std::size_t i = 0; i < model.edges(); ++i) theta_[i] = theta0_[i] = state.twist.theta(i);
+    // Angles that nothing resists would have no equilibrium: a little of the twisting stiffness stands in.
+    p.per_angle = std::max({model.angle_drag / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
+  }
+  start_forces(p);
+  const StepOutcome out = model.angles_unknown ? run<4>(p) : settings.scalar ? run<1>(p) : run<3>(p);
+  if (!out.finite) {
+    std::copy(x0.begin(), x0.end(), state.x.begin());
+    if (p.framed) state.twist = base_;
+  } else if (p.framed && !model.angles_unknown) {
+    state.twist.spread();
+  }
+  return out;
 }
 
 }  // namespace ligature::contact

@@ -1,35 +1,62 @@
 #pragma once
-/// One implicit step of one thread with everything that touches it: find x with
+/// One implicit step of one thread with everything that touches, holds or loads it. The thesis's general form
 ///
-///   m/dt^2 (x - x0 - v0 dt) + c/dt (x - x0) + dE/dx(x) - m g = sum of constraint forces(x)
+///   x1 - x0 = a + B F,   F = lambda F(x1) + (1 - lambda) F(x0),   F = load - dE/dx
 ///
-/// m = 0 gives the thesis's low-mass integrator (drag * velocity = force), m > 0 implicit Euler. Newton's method on the
-/// elastic energy and on the augmented Lagrangian of the constraints at once: an iteration is one assembly, one banded
-/// factorisation and one solve; then the multipliers move. Bounded iterations; the displacement of a vertex in one
-/// step is bounded too, so a step cannot explode.
+/// with 1/B = m/dt^2 + c/dt and a = B m v0/dt: m = 0 is its low-mass integrator (drag * velocity = force), m > 0
+/// implicit Euler, lambda = 1 fully implicit, 0 explicit (VRIPHYS paper section 3.3). A held vertex has B = 0 and
+/// a = x_dest - x0. For lambda > 0 x1 is a stationary point of
+///
+///   Phi(x) = 1/2 |x - x0 - a|^2_(1/B) + lambda E(x) - (lambda load + (1 - lambda) F(x0)).x + contact potentials
+///
+/// found by Newton's method: an iteration is one assembly, one banded factorisation and one solve (one iteration = one
+/// linearisation, as the thesis does); then the contacts' multipliers move. Where the exact Hessian is not positive
+/// definite the positive one takes its place; Phi must fall along every step, first with a second-order correction of
+/// the stretched edges, then by halving. Quasi-static twist couples all joints of a span: a rank-one term per span,
+/// taken in by the Woodbury identity. Bounded iterations, and since Phi never rises a step cannot explode.
 /// Differs from the thesis (one linear solve, then a projected iteration on the coupling matrix): contacts with rigid
 /// bodies never leave the band, so the coupling matrix is not needed here.
 #include <Eigen/Core>
 #include <vector>
 
 #include "sim/contact/constraint.hpp"
-#include "sim/rod_old/band.hpp"
-#include "sim/rod_old/rod.hpp"
+#include "sim/rod/band.hpp"
+#include "sim/rod/rod.hpp"
 
 namespace ligature::contact {
 
 struct StepSettings {
   double dt = 0.005;              ///< [s]
-  Vector3d gravity{0, 0, 0};      ///< [mm/s^2]
-  int iterations = 8;             ///< linear solves at most
-  double residual_target = 1e-6;  ///< relative to the load
-  double travel_limit = 5.0;      ///< of a vertex in one step [mm]
+  int iterations = 50;            ///< linear solves at most
+  double residual_target = 1e-9;  ///< relative to the forces that act
+  double implicitness = 1;        ///< lambda
+  bool scalar = false;            ///< the paper's scalar simplification instead of the Hessian
+};
+
+/// A vertex whose place at the end of the step is prescribed.
+struct HeldVertex {
+  std::size_t vertex = 0;
+  Vector3d target;  ///< W [mm]
+};
+
+/// A held frame (Twist::hold_frame) that turns during the step.
+struct HeldFrame {
+  std::size_t vertex = 0;
+  Vector3d turn{0, 0, 0};  ///< rotation vector, W [rad]
+  double spin = 0;         ///< about its own tangent, before the turn [rad]
+};
+
+/// What moves the thread in one step.
+struct Drive {
+  std::vector<Vector3d> load;      ///< dead force on every vertex at the end of the step: weight and others [uN]  (n)
+  std::vector<HeldVertex> held;    ///< each vertex at most once
+  std::vector<HeldFrame> frames;   ///< each held frame that moves
 };
 
 struct StepOutcome {
   int iterations = 0;   ///< linear solves spent
   double residual = 0;  ///< worst of: force imbalance of a vertex, change of a multiplier; over the load
-  double load = 0;      ///< largest of: weight of a vertex, constraint force [uN]
+  double load = 0;      ///< largest of: force in an element, load or drag of a vertex, constraint force [uN]
   bool converged = false;
   bool limited = false;  ///< the travel limit cut in
   bool finite = true;
@@ -38,32 +65,56 @@ struct StepOutcome {
 /// Workspace; takes all memory in the constructor.
 class ImplicitStep {
  public:
-  ImplicitStep(std::size_t most_vertices, std::size_t most_constraints);
+  /// @param frames_like a Twist as large as the largest thread's, for the trial frames
+  ImplicitStep(std::size_t most_vertices, std::size_t most_constraints, const rod::Twist& frames_like);
 
-  /// Moves state.x (from the x of the step before, kept in x0 by the caller) and the constraints' forces.
-  /// Velocities and frames are the caller's. x0, state.x: (n); constraints: (count)
+  /// Moves state.x (from the x of the step before, kept in x0 by the caller; state.x is the first guess), the frames of
+  /// state.twist and the constraints' forces. Velocities are the caller's. x0, state.x: (n); constraints: (count)
   /// @rt bounded by iterations * (n + count), no allocation
-  StepOutcome solve(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, rod_old::RodState& state,
-                    Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept;
+  StepOutcome solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
+                    const Drive& drive, Constraint* constraints, std::size_t count,
+                    const StepSettings& settings) noexcept;
+
+  /// Force that a held vertex exerted on the thread in the last solve [uN]. @pre the last solve() was this thread's
+  Vector3d reaction(std::size_t vertex) const noexcept { return reaction_[vertex]; }
 
  private:
+  struct Problem;
   struct Imbalance {
-    double vertex = 0, multiplier = 0;  ///< [uN]
+    double force = 0, multiplier = 0;  ///< [uN]
     bool finite = true;
   };
-  Imbalance assemble(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
-                     Constraint* constraints, std::size_t count, const StepSettings& settings) noexcept;
+  template <int D>
+  StepOutcome run(Problem& p) noexcept;
+  template <int D>
+  Imbalance assemble(Problem& p, rod::Hessian kind) noexcept;
+  template <int D>
+  bool solve_linear(Problem& p, bool whatever) noexcept;
+  template <int D>
+  void correct_stretch(const Problem& p, rod::Hessian kind) noexcept;
+  template <int D>
+  rod::BlockBand<D>& band() noexcept;
+  void carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
+             const std::vector<double>& theta) const noexcept;
+  /// Phi. @param twist carried to x
+  double merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
+               const std::vector<double>& theta) const noexcept;
+  void start_forces(Problem& p) noexcept;
 
-  /// What the solve minimises, with bounds and multipliers as they are: sum of energies [uN mm].
-  double merit(const rod_old::RodModel& model, const std::vector<Vector3d>& x0, const rod_old::RodState& state,
-               const std::vector<Vector3d>& x, const Constraint* constraints, std::size_t count,
-               const StepSettings& settings) const noexcept;
-
-  std::vector<Vector3d> trial_;      ///< x to be judged      (n)
-  std::vector<Vector3d> twist_;      ///< dE/dx of twist [uN]  (n)
-  std::vector<Vector3d> gradient_;   ///< dPhi/dx [uN]       (n)
-  std::vector<Response> responses_;  ///< of this iteration (count)
-  rod_old::BlockBand band_;
+  std::vector<Vector3d> trial_;        ///< x to be judged                              (n)
+  std::vector<Vector3d> start_force_;  ///< (1 - lambda) F(x0), without load [uN]        (n)
+  std::vector<Vector3d> reaction_;     ///< dPhi/dx at the end [uN]                      (n)
+  std::vector<double> theta_, trial_theta_, theta0_;  ///< angles as unknowns            (n)
+  std::vector<double> gradient_;       ///< dPhi/d(unknowns)                             (4 n)
+  std::vector<double> step_, plain_step_;  ///< Newton step of the unknowns, with and without correction  (4 n)
+  std::vector<double> scratch_;            ///<                                              (8 n)
+  std::vector<double> right_;          ///< right-hand sides, with the spans' gradients  (4 n x (1 + spans))
+  std::vector<Response> responses_;    ///< of this iteration                            (count)
+  std::vector<unsigned char> fixed_;   ///< vertex is prescribed                         (n)
+  rod::Twist base_, trial_twist_;      ///< frames at the start of the step, and carried to a trial
+  rod::BlockBand<1> band1_;
+  rod::BlockBand<3> band3_;
+  rod::BlockBand<4> band4_;
 };
 
 }  // namespace ligature::contact

@@ -9,10 +9,15 @@ inline constexpr double kMostBenchForce = 1e6;    ///< at which the bench gives 
 inline constexpr double kMostToolForce = 1e5;     ///< at which a jaw does: the hand is not infinitely strong [uN]
 inline constexpr double kRecoverySpeed = 20.0;    ///< at which a penetration found at the start is pushed out [mm/s]
 inline constexpr double kGripGive = 0.02;         ///< of the pads: force / k of a grip that begins to slide [mm]
-inline constexpr double kStill = 1e-7;            ///< a solve that moves no vertex further ends the step [mm]
-inline constexpr double kSmallMove = 1e-4;        ///< a Newton step up to here needs no line search [mm]
+inline constexpr double kTravelLimit = 5.0;       ///< of a vertex in one iteration, or a tenth of the thread [mm]
+inline constexpr double kStill = 1e-9;            ///< a solve that moves no vertex further ends the step [rest length]
+inline constexpr double kSmallMove = 1e-4;        ///< a Newton step up to here needs no line search [rest length]
+inline constexpr double kMotionPart = 0.5;        ///< of a prescribed motion that one linearisation takes [rest length]
+inline constexpr double kTurnPart = 0.3;          ///< likewise of a held frame that turns [rad]
+inline constexpr int kMostParts = 12;             ///< that such a motion is cut into
+inline constexpr double kArmijo = 1e-4;           ///< least fall of the merit over what its slope promises
 inline constexpr double kMeritNoise = 1e-13;      ///< relative rounding of a sum of energies
-inline constexpr int kMostHalvings = 5;           ///< of a Newton step
+inline constexpr int kMostHalvings = 12;           ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;  ///< of an edge after an iteration that was cut off, to its rest length
 
 }  // namespace ligature::contact

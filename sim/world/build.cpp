@@ -49,10 +49,29 @@ class Checker {
   std::string message_;
 };
 
-double length_of(const std::vector<Vec3>& points) {
-  double length = 0;
+double length_of(const std::vector<Vec3>& points, bool closed) {
+  double length = closed ? norm(points.front() - points.back()) : 0.0;
   for (std::size_t i = 0; i + 1 < points.size(); ++i) length += norm(points[i + 1] - points[i]);
   return length;
+}
+
+std::size_t edge_count(const ThreadParams& t) {
+  return static_cast<std::size_t>(std::max(1.0, std::round(length_of(t.points, t.closed) / t.segment_mm)));
+}
+
+std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm) {
+  switch (at.kind) {
+    case Place::Kind::first:
+      return 0;
+    case Place::Kind::last:
+      return vertices - 1;
+    case Place::Kind::vertex:
+      return at.vertex;
+    case Place::Kind::arc:
+      break;
+  }
+  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, at.s_mm / edge_mm)));
+  return closed ? nearest % vertices : std::min(nearest, vertices - 1);
 }
 
 void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
@@ -61,28 +80,53 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   if (t.points.size() < 2) return c.say(name + ".points_mm has fewer than two points: give the two ends at least");
   c.positive(name + ".segment_mm", t.segment_mm, "a tenth to two diameters is usual");
   c.positive(name + ".diameter_mm", t.diameter_mm, "a 10-0 suture has 0.025");
-  if (t.closed) c.say(name + ".closed is true, but only open threads are simulated: set closed = false");
-  if (t.twist_turns != 0)
-    c.say(name + ".twist_turns is " + text(t.twist_turns) + ", but free ends hold no twist: set it to 0");
+  c.range(name + ".twist_turns", t.twist_turns, -1e4, 1e4, "turns put in at the start");
+  c.range(name + ".rest_length_scale", t.rest_length_scale, 1e-3, 1e3, "1 keeps the drawn length");
+  c.is_finite(name + ".velocity", t.velocity);
   c.positive(name + ".stretch_stiffness", t.material.stretch_stiffness, "EA in uN");
   c.not_negative(name + ".bend_stiffness", t.material.bend_stiffness, "EI in uN mm^2");
   c.not_negative(name + ".twist_stiffness", t.material.twist_stiffness, "GJ in uN mm^2");
   c.not_negative(name + ".linear_density", t.material.linear_density, "g/mm");
   c.not_negative(name + ".drag", t.material.drag, "air is 4e-5 uN s/mm^2, wet 3e-3");
   if (!c.ok()) return;
-  const double length = length_of(t.points);
+  const double length = length_of(t.points, t.closed);
+  if (t.closed && !(length / t.segment_mm > 4.5))
+    return c.say(name + ".segment_mm is " + text(t.segment_mm) + ", must be at most a fifth of a closed thread, " +
+                 text(length / 5) + ": cut it finer");
   if (!(length > t.segment_mm))
     return c.say(name + ".points_mm spans " + text(length) + " mm, must be longer than segment_mm " +
                  text(t.segment_mm) + ": draw it longer or cut it finer");
   if (!(t.material.drag > 0) && !(t.inertial && t.material.linear_density > 0))
     c.say(name + ".drag is 0 and there is no inertia either: nothing resists motion, give one of them");
+  if (!(length / t.segment_mm < 1e7)) return;  // too many for any capacity: said later
+  const std::size_t vertices = edge_count(t) + (t.closed ? 0 : 1);
+  const auto check_place = [&](const Place& at, const std::string& what) {
+    if (at.kind == Place::Kind::vertex && at.vertex >= vertices)
+      c.say(name + what + " is vertex " + std::to_string(at.vertex) + ", must be 0.." + std::to_string(vertices - 1) +
+            ": choose one of them");
+    if (at.kind == Place::Kind::arc && !(at.s_mm >= 0 && at.s_mm <= length * (1 + 1e-9)))
+      c.say(name + what + " is at " + text(at.s_mm) + " mm, must be 0.." + text(length) + ": choose a place on it");
+  };
+  for (const ClampParams& clamp : t.clamps) {
+    check_place(clamp.at, ".clamp.at");
+    c.is_finite(name + ".clamp.velocity", clamp.velocity);
+    c.is_finite(name + ".clamp.turn", clamp.turn_rad_per_s);
+    c.is_finite(name + ".clamp.spin", {clamp.spin_rad_per_s, clamp.from_s, clamp.until_s});
+  }
+  for (const ForceParams& force : t.forces) {
+    check_place(force.at, ".force.at");
+    c.is_finite(name + ".force", force.force);
+    c.is_finite(name + ".force times", {force.ramp_s, force.from_s, force.until_s});
+  }
 }
 
 }  // namespace
 
-std::vector<Eigen::Vector3d> resample(const std::vector<Vec3>& points, double segment_mm) {
-  const double length = length_of(points);
-  const auto edges = static_cast<std::size_t>(std::max(1.0, std::round(length / segment_mm)));
+std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
+  std::vector<Vec3> points = thread.points;
+  if (thread.closed) points.push_back(points.front());
+  const double length = length_of(points, false);
+  const std::size_t edges = edge_count(thread);
   std::vector<Eigen::Vector3d> out;
   out.reserve(edges + 1);
   std::size_t k = 0;
@@ -94,7 +138,7 @@ std::vector<Eigen::Vector3d> resample(const std::vector<Vec3>& points, double se
     const double piece = norm(points[k + 1] - points[k]);
     out.push_back(to_eigen(points[k] + (piece > 0 ? (s - before) / piece : 0.0) * (points[k + 1] - points[k])));
   }
-  out.push_back(to_eigen(points.back()));
+  if (!thread.closed) out.push_back(to_eigen(points.back()));
   return out;
 }
 
@@ -114,9 +158,10 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     c.say("X_RW is not finite: mend [world] of the rig file");
   const Quat q = params.X_RW.q;
   c.range("|q_RW|", std::sqrt(q.x * q.x + q.y * q.y + q.z * q.z + q.w * q.w), 0.999, 1.001, "give a unit quaternion");
-  if (capacity.vertices < 2 || capacity.vertices > kMaxSnapshotVertices)
+  if (capacity.vertices < 2 || capacity.vertices > kMostVertices)
     c.say("capacity.vertices is " + std::to_string(capacity.vertices) + ", must be 2.." +
-          std::to_string(kMaxSnapshotVertices) + ": choose a number in between");
+          std::to_string(kMostVertices) + ": choose a number in between");
+  c.range("solver.implicitness", params.solver.implicitness, 0, 1, "1 is fully implicit");
   if (capacity.contacts < 1 || capacity.contacts > 1000000)
     c.say("capacity.contacts is " + std::to_string(capacity.contacts) + ", must be 1..1000000: 2048 is usual");
   if (params.threads.empty()) c.say("no thread: add one");
@@ -152,13 +197,13 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     const std::string name = "thread " + (t.name.empty() ? std::to_string(i) : "'" + t.name + "'");
     check_thread(c, t, name);
     if (!c.ok()) break;
-    const double count = length_of(t.points) / t.segment_mm + 1;
+    const double count = length_of(t.points, t.closed) / t.segment_mm + 1;
     if (!(count + static_cast<double>(vertices) < static_cast<double>(capacity.vertices) + 0.5)) {
       c.say(name + " needs " + text(std::round(count)) + " vertices, capacity.vertices leaves " +
             std::to_string(capacity.vertices - vertices) + ": raise it or lengthen segment_mm");
       break;
     }
-    const auto x = resample(t.points, t.segment_mm);
+    const auto x = resample(t);
     vertices += x.size();
     const double radius = 0.5 * t.diameter_mm;
     for (std::size_t p = 0; p < params.planes.size(); ++p) {
@@ -177,31 +222,87 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   return c.result();
 }
 
-rod_old::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
+void set_drag(rod::RodModel& m, double drag, double edge) {
+  for (std::size_t i = 0; i < m.vertices(); ++i)
+    m.drag[i] = drag * edge * (!m.closed && (i == 0 || i + 1 == m.vertices()) ? 0.5 : 1.0);
+  m.angle_drag = drag * edge * m.radius * m.radius;  // what a turning surface drags along, about
+}
+
+namespace {
+
+rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x, double edge) {
   const std::size_t n = x.size();
-  rod_old::RodModel m;
+  rod::RodModel m;
+  m.closed = thread.closed;
   m.radius = 0.5 * thread.diameter_mm;
   m.stretch_stiffness = thread.material.stretch_stiffness;
   m.bend_stiffness = thread.material.bend_stiffness;
   m.twist_stiffness = thread.material.twist_stiffness;
-  m.rest_length = length_of(thread.points) / static_cast<double>(n - 1);
+  m.rest_length = edge * thread.rest_length_scale;
   m.mass.resize(n);
   m.weight_mass.resize(n);
   m.drag.resize(n);
   for (std::size_t i = 0; i < n; ++i) {
-    const double length = (i == 0 || i + 1 == n ? 0.5 : 1.0) * m.rest_length;
+    const double length = (!m.closed && (i == 0 || i + 1 == n) ? 0.5 : 1.0) * edge;
     m.weight_mass[i] = thread.material.linear_density * length;
     m.mass[i] = thread.inertial ? m.weight_mass[i] : 0.0;
-    m.drag[i] = thread.material.drag * length;
   }
+  set_drag(m, thread.material.drag, edge);
+  m.angles_unknown = thread.twist_mode == ThreadParams::TwistMode::unknown;
   if (thread.rest_shape_as_given) {
-    const rod_old::Twist frames(x);
-    m.rest_curvature.assign(n, Eigen::Vector2d::Zero());
-    for (std::size_t i = 1; i + 1 < n; ++i)
-      m.rest_curvature[i] =
-          rod_old::material_curvature(x[i] - x[i - 1], x[i + 1] - x[i], frames.material(i - 1), frames.material(i));
+    const rod::Twist frames(x, thread.closed, 0);
+    std::vector<Eigen::Vector2d> curvature(n, Eigen::Vector2d::Zero());
+    double largest = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      if (!m.closed && (i == 0 || i + 1 == n)) continue;
+      curvature[i] = rod::material_curvature(x[i] - x[m.previous(i)], x[m.next(i)] - x[i],
+                                             frames.material(m.previous(i)), frames.material(i));
+      largest = std::max(largest, curvature[i].norm());
+    }
+    if (largest > 1e-12) {
+      m.rest_curvature = std::move(curvature);
+      m.angles_unknown = true;  // its bending turns the frames, so that twist is not even
+    }
   }
   return m;
+}
+
+}  // namespace
+
+Thread build_thread(const ThreadParams& p, std::size_t origin) {
+  const std::vector<Eigen::Vector3d> x = resample(p);
+  const std::size_t n = x.size();
+  std::size_t frames = 0;
+  for (const ClampParams& c : p.clamps) frames += c.hold == ClampParams::Hold::frame ? 1 : 0;
+  Thread t{.origin = origin,
+           .model = {},
+           .state = {x, {}, {}, rod::Twist(x, p.closed, frames)},
+           .x0 = x,
+           .clamps = {},
+           .loads = {},
+           .drive = {}};
+  t.drawn_edge = length_of(p.points, p.closed) / static_cast<double>(edge_count(p));
+  t.model = build_model(p, x, t.drawn_edge);
+  t.inertial = p.inertial;
+  t.state.v.assign(n, p.inertial ? to_eigen(p.velocity) : Vector3d::Zero());
+  t.state.ease.assign(n, 0.0);
+  t.drive.load.assign(n, Vector3d::Zero());
+  t.drive.held.reserve(p.clamps.size());
+  t.drive.frames.reserve(p.clamps.size());
+  for (std::size_t i = 0; i < p.clamps.size(); ++i) {
+    Clamp c;
+    c.params = p.clamps[i];
+    c.index = i;
+    c.vertex = vertex_of(c.params.at, n, p.closed, t.drawn_edge);
+    t.clamps.push_back(c);
+  }
+  for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.drawn_edge)});
+  if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
+  if (t.model.closed && !t.model.angles_unknown) {
+    t.state.twist.find_spans(t.model.rest_length);
+    t.state.twist.spread();
+  }
+  return t;
 }
 
 instrument::ForcepsModel build_forceps(const ForcepsParams& f, double lost_release_s) {

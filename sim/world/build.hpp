@@ -1,21 +1,30 @@
 #pragma once
-/// From parameters to models, with every check of World::create. Not real-time.
+/// From parameters to models: checks, resampling, masses. Used by World::create only.
 #include <vector>
 
 #include "sim/base/result.hpp"
 #include "sim/instrument/forceps.hpp"
-#include "sim/rod_old/rod.hpp"
+#include "sim/rod/rod.hpp"
 #include "sim/world/params.hpp"
+#include "sim/world/state.hpp"
 
 namespace ligature::world {
 
-/// One line that names the parameter, its value and the remedy; or nothing.
+inline constexpr std::size_t kMostVertices = 65536;
+
+/// First complaint about parameters or capacity, as one line with its remedy.
 Result<void> check(const WorldParams& params, const Capacity& capacity);
 
-/// Points at equal arc length along the polyline, the ends kept. @pre at least two points, length > 0
-std::vector<Eigen::Vector3d> resample(const std::vector<Vec3>& points, double segment_mm);
+/// Vertices along the drawn polyline, as near to segment_mm apart as divides the whole; of a closed thread the first is
+/// not repeated.
+std::vector<Eigen::Vector3d> resample(const ThreadParams& thread);
 
-rod_old::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x);
+/// Drag per length [uN s/mm^2] for edges of this drawn length [mm].
+void set_drag(rod::RodModel& model, double drag, double edge_mm);
+
+/// @param origin its index in WorldParams::threads
+Thread build_thread(const ThreadParams& params, std::size_t origin);
+
 instrument::ForcepsModel build_forceps(const ForcepsParams& forceps, double lost_release_s);
 
 }  // namespace ligature::world

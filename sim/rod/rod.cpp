@@ -1,0 +1,388 @@
+#include "sim/rod/rod.hpp"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+namespace ligature::rod {
+namespace {
+
+using Vector8d = Eigen::Matrix<double, 8, 1>;
+using Matrix8d = Eigen::Matrix<double, 8, 8>;
+
+Vector3d edge(const RodModel& model, const std::vector<Vector3d>& x, std::size_t i) {
+  return x[model.next(i)] - x[i];
+}
+
+bool has_joint(const RodModel& model, std::size_t vertex) {
+  return model.closed || (vertex > 0 && vertex + 1 < model.vertices());
+}
+
+bool has_edge_before(const RodModel& model, std::size_t vertex) {
+  return model.closed || vertex > 0;
+}
+
+bool has_edge_behind(const RodModel& model, std::size_t vertex) {
+  return model.closed || vertex + 1 < model.vertices();
+}
+
+Eigen::Vector2d rest_curvature(const RodModel& model, std::size_t vertex) {
+  if (model.rest_curvature.empty()) return {0, 0};
+  return model.rest_curvature[vertex];
+}
+
+/// Half a joint turns by half its angle: from 2 tan(a/2) to 2 tan(a/4), in the same material direction.
+Eigen::Vector2d half_rest_curvature(const RodModel& model, std::size_t vertex) {
+  if (model.rest_curvature.empty()) return {0, 0};
+  std::size_t from = vertex;
+  if (!model.closed && model.vertices() > 2) from = std::clamp<std::size_t>(vertex, 1, model.vertices() - 2);
+  const Eigen::Vector2d whole = model.rest_curvature[from];
+  const double size = whole.norm();
+  if (!(size > 0)) return whole;
+  return whole * (2 * std::tan(0.5 * std::atan(0.5 * size)) / size);
+}
+
+JointLaw joint_law(const RodModel& model, std::size_t vertex, bool half) {
+  JointLaw law;
+  law.rest_length = (half ? 0.5 : 1.0) * model.rest_length;
+  law.bend_stiffness = model.bend_stiffness;
+  law.twist_stiffness = model.twist_stiffness;
+  law.rest_curvature = half ? half_rest_curvature(model, vertex) : rest_curvature(model, vertex);
+  return law;
+}
+
+/// Adds the derivatives of one term to the unknowns of the vertices. e = x_b - x_a, f = x_c - x_b; in D = 4 the angle of
+/// edge e stands with vertex a, that of f with b.
+template <int D>
+struct Scatter {
+  const RodModel& model;
+  double scale;
+  double* gradient;
+  BlockBand<D>* band;
+  using Block = Eigen::Matrix<double, D, D>;
+
+  auto part(std::size_t vertex) const { return Eigen::Map<Eigen::Matrix<double, D, 1>>(gradient + D * vertex); }
+  static Block widened(const Matrix3d& m) {
+    if constexpr (D == 3) {
+      return m;
+    } else {
+      Block b = Block::Zero();
+      b.template topLeftCorner<3, 3>() = m;
+      return b;
+    }
+  }
+
+  void edge_term(std::size_t i, const Vector3d& g, const Matrix3d& h) const {
+    const std::size_t j = model.next(i);
+    part(i).template head<3>() -= scale * g;
+    part(j).template head<3>() += scale * g;
+    if (!band) return;
+    const Block b = widened(scale * h);
+    band->add(i, b);
+    band->add(j, i, -b);
+    band->add(j, b);
+  }
+
+  void vertex_term(std::size_t b, const VertexTerm& t, double factor) const {
+    const std::size_t a = model.previous(b), c = model.next(b);
+    const double s = scale * factor;
+    part(a).template head<3>() -= s * t.gradient_e;
+    part(b).template head<3>() += s * (t.gradient_e - t.gradient_f);
+    part(c).template head<3>() += s * t.gradient_f;
+    if (!band) return;
+    const Matrix3d ee = s * t.hessian_ee, ef = s * t.hessian_ef, ff = s * t.hessian_ff;
+    const Matrix3d fe = ef.transpose(), fe_ff = fe - ff, fe_ee = fe - ee;
+    band->add(a, widened(ee));
+    band->add(b, a, widened(fe_ee));
+    band->add(b, widened(-fe_ee - ef + ff));
+    band->add(c, a, widened(-fe));
+    band->add(c, b, widened(fe_ff));
+    band->add(c, widened(ff));
+  }
+
+  void joint_term(std::size_t b, const JointTerm& t) const
+    requires(D == 4)
+  {
+    const std::size_t a = model.previous(b), c = model.next(b);
+    const Vector3d ge = scale * t.gradient.template segment<3>(0), gf = scale * t.gradient.template segment<3>(3);
+    part(a).template head<3>() -= ge;
+    part(b).template head<3>() += ge - gf;
+    part(c).template head<3>() += gf;
+    part(a)[3] += scale * t.gradient[6];
+    part(b)[3] += scale * t.gradient[7];
+    if (!band) return;
+    const Matrix8d h = scale * t.hessian;
+    const Matrix3d ee = h.block<3, 3>(0, 0), fe = h.block<3, 3>(3, 0), ff = h.block<3, 3>(3, 3);
+    const Vector3d e6 = h.block<3, 1>(0, 6), e7 = h.block<3, 1>(0, 7), f6 = h.block<3, 1>(3, 6),
+                   f7 = h.block<3, 1>(3, 7);
+    const auto block = [](const Matrix3d& m, const Vector3d& column, const Vector3d& row, double corner) {
+      Block out;
+      out.template topLeftCorner<3, 3>() = m;
+      out.template topRightCorner<3, 1>() = column;
+      out.template bottomLeftCorner<1, 3>() = row.transpose();
+      out(3, 3) = corner;
+      return out;
+    };
+    const Vector3d none = Vector3d::Zero();
+    band->add(a, block(ee, -e6, -e6, h(6, 6)));
+    band->add(b, block(ee - fe - fe.transpose() + ff, e7 - f7, e7 - f7, h(7, 7)));
+    band->add(c, block(ff, none, none, 0));
+    band->add(b, a, block(fe - ee, e6 - f6, -e7, h(7, 6)));
+    band->add(c, a, block(-fe, f6, none, 0));
+    band->add(c, b, block(fe - ff, f7, none, 0));
+  }
+
+  /// A half joint at a held frame: only the edge i and its angle move.
+  void half_term(std::size_t i, const Vector3d& g, const Matrix3d& h, double g_angle, const Vector3d& h_angle,
+                 double h_angles) const {
+    edge_term(i, g, h);
+    if constexpr (D == 4) {
+      part(i)[3] += scale * g_angle;
+      if (!band) return;
+      Block own = Block::Zero(), other = Block::Zero();
+      own.template topRightCorner<3, 1>() = -scale * h_angle;
+      own.template bottomLeftCorner<1, 3>() = -scale * h_angle.transpose();
+      own(3, 3) = scale * h_angles;
+      other.template topRightCorner<3, 1>() = scale * h_angle;
+      band->add(i, own);
+      band->add(model.next(i), i, other);
+    }
+  }
+};
+
+double moment_of_span(const RodModel& model, const Twist& twist, std::size_t half) {
+  const std::size_t s = twist.span_of(half);
+  if (s >= twist.span_count()) return 0;
+  const TwistSpan& span = twist.span(s);
+  return span.length > 0 ? model.twist_stiffness * span.angle / span.length : 0.0;
+}
+
+/// The half joint `half` of a held frame at this vertex: (edge, t) or (t, edge).
+template <int D>
+double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, std::size_t vertex, int half,
+                Hessian kind, const Scatter<D>& scatter) {
+  const std::size_t i = half == 0 ? model.previous(vertex) : vertex;
+  const Vector3d moving = edge(model, x, i);
+  const Vector3d &t = twist.frame_tangent(vertex), &e = half == 0 ? moving : t, &f = half == 0 ? t : moving;
+  if constexpr (D == 4) {
+    const Directors held = twist.frame_material(vertex), own = twist.material(i);
+    const JointTerm j = joint(e, f, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(vertex, half),
+                              joint_law(model, vertex, true), kind);
+    const int at = half == 0 ? 0 : 3, angle = half == 0 ? 6 : 7;
+    scatter.half_term(i, j.gradient.segment<3>(at), j.hessian.block<3, 3>(at, at), j.gradient[angle],
+                      j.hessian.block<3, 1>(at, angle), j.hessian(angle, angle));
+    return j.gradient.segment<3>(at).norm();
+  } else {
+    const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, kind);
+    Vector3d g = half == 0 ? b.gradient_e : b.gradient_f;
+    Matrix3d h = half == 0 ? b.hessian_ee : b.hessian_ff;
+    const double moment = moment_of_span(model, twist, 2 * vertex + static_cast<std::size_t>(half));
+    if (moment != 0) {
+      const VertexTerm turn = holonomy(e, f);
+      g += moment * (half == 0 ? turn.gradient_e : turn.gradient_f);
+      if (kind == Hessian::exact) h += moment * (half == 0 ? turn.hessian_ee : turn.hessian_ff);
+    }
+    scatter.half_term(i, g, h, 0, Vector3d::Zero(), 0);
+    return g.norm();
+  }
+}
+
+}  // namespace
+
+bool needs_frames(const RodModel& model, const Twist& twist) noexcept {
+  return model.closed || model.angles_unknown || twist.any_held();
+}
+
+Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist) noexcept {
+  Energies out;
+  const double l = model.rest_length;
+  const std::size_t n = model.vertices();
+  Vector3d e = model.closed ? edge(model, x, n - 1) : Vector3d::Zero();
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool behind = has_edge_behind(model, i);
+    const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
+    if (behind) out.stretch += stretch_energy(f, l, model.stretch_stiffness);
+    if (twist.frame_held(i)) {
+      const Vector3d& t = twist.frame_tangent(i);
+      for (int half = 0; half < 2; ++half) {
+        if (half == 0 ? !has_edge_before(model, i) : !behind) continue;
+        const Vector3d &a = half == 0 ? e : t, &b = half == 0 ? t : f;
+        if (model.angles_unknown) {
+          const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
+          const JointTerm j = joint(a, b, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(i, half),
+                                    joint_law(model, i, true), Hessian::positive);
+          out.bend += j.bend_energy;
+          out.twist += j.twist_energy;
+        } else {
+          out.bend += bend_straight_energy(a, b, 0.5 * l, model.bend_stiffness);
+        }
+      }
+    } else if (has_joint(model, i)) {
+      if (model.angles_unknown) {
+        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.material(i), twist.joint(i),
+                                  joint_law(model, i, false), Hessian::positive);
+        out.bend += j.bend_energy;
+        out.twist += j.twist_energy;
+      } else {
+        out.bend += bend_straight_energy(e, f, l, model.bend_stiffness);
+      }
+    }
+    e = f;
+  }
+  if (!model.angles_unknown && needs_frames(model, twist))
+    for (std::size_t s = 0; s < twist.span_count(); ++s) {
+      const TwistSpan& span = twist.span(s);
+      if (span.length > 0) out.twist += 0.5 * model.twist_stiffness / span.length * span.angle * span.angle;
+    }
+  return out;
+}
+
+template <int D>
+double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, Hessian kind,
+                   double scale, double* gradient, BlockBand<D>* band) noexcept {
+  const Scatter<D> scatter{model, scale, gradient, band};
+  const double l = model.rest_length;
+  const std::size_t n = model.vertices();
+  const bool framed = needs_frames(model, twist), twisted = framed && !model.angles_unknown;
+  double largest = 0;
+  Vector3d e = model.closed ? edge(model, x, n - 1) : Vector3d::Zero();
+  for (std::size_t i = 0; i < n; ++i) {
+    const bool behind = has_edge_behind(model, i);
+    const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
+    if (behind) {
+      const EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
+      scatter.edge_term(i, s.gradient, s.hessian);
+      largest = std::max(largest, s.gradient.squaredNorm());
+    }
+    if (framed && twist.frame_held(i)) {
+      for (int half = 0; half < 2; ++half)
+        if (half == 0 ? has_edge_before(model, i) : behind) {
+          const double g = add_half<D>(model, x, twist, i, half, kind, scatter);
+          largest = std::max(largest, g * g);
+        }
+    } else if (has_joint(model, i)) {
+      if constexpr (D == 4) {
+        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.material(i), twist.joint(i),
+                                  joint_law(model, i, false), kind);
+        scatter.joint_term(i, j);
+        largest = std::max(largest, j.gradient.segment<3>(0).squaredNorm());
+      } else {
+        VertexTerm b = bend_straight(e, f, l, model.bend_stiffness, kind);
+        const double moment = twisted ? moment_of_span(model, twist, 2 * i) : 0.0;
+        if (moment != 0) {
+          const VertexTerm turn = holonomy(e, f);
+          b.gradient_e += moment * turn.gradient_e;
+          b.gradient_f += moment * turn.gradient_f;
+          if (kind == Hessian::exact) {
+            b.hessian_ee += moment * turn.hessian_ee;
+            b.hessian_ef += moment * turn.hessian_ef;
+            b.hessian_ff += moment * turn.hessian_ff;
+          }
+        }
+        scatter.vertex_term(i, b, 1.0);
+        largest = std::max(largest, b.gradient_e.squaredNorm());
+      }
+    }
+    e = f;
+  }
+  return std::sqrt(largest);
+}
+
+template double add_elastic<3>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double, double*,
+                               BlockBand<3>*) noexcept;
+template double add_elastic<4>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double, double*,
+                               BlockBand<4>*) noexcept;
+
+double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, double scale,
+                          double* gradient, BlockBand<1>* band) noexcept {
+  const double largest = add_elastic<3>(model, x, twist, Hessian::positive, scale, gradient, nullptr);
+  if (!band) return largest;
+  const double l = model.rest_length;
+  const BlockBand<1>::Block k_stretch{scale * model.stretch_stiffness / l};
+  const double k_bend = scale * model.bend_stiffness / (l * l * l);
+  const auto block = [](double v) { return BlockBand<1>::Block{v}; };
+  for (std::size_t i = 0; i < model.edges(); ++i) {
+    const std::size_t j = model.next(i);
+    band->add(i, k_stretch);
+    band->add(j, i, -k_stretch);
+    band->add(j, k_stretch);
+  }
+  for (std::size_t b = 0; b < model.vertices(); ++b) {
+    if (twist.frame_held(b)) {  // half the length, one edge: 2 EI/l over l^2
+      for (const bool behind : {false, true}) {
+        if (behind ? !has_edge_behind(model, b) : !has_edge_before(model, b)) continue;
+        const std::size_t other = behind ? model.next(b) : model.previous(b);
+        band->add(b, block(2 * k_bend));
+        band->add(other, b, block(-2 * k_bend));
+        band->add(other, block(2 * k_bend));
+      }
+    } else if (has_joint(model, b)) {
+      const std::size_t a = model.previous(b), c = model.next(b);
+      band->add(a, block(k_bend));
+      band->add(b, a, block(-2 * k_bend));
+      band->add(b, block(4 * k_bend));
+      band->add(c, a, block(k_bend));
+      band->add(c, b, block(-2 * k_bend));
+      band->add(c, block(k_bend));
+    }
+  }
+  return largest;
+}
+
+void span_gradient(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, std::size_t span,
+                   double* g, std::size_t stride, std::size_t column) noexcept {
+  const auto add = [&](std::size_t vertex, const Vector3d& v) {
+    for (std::size_t c = 0; c < 3; ++c) g[(3 * vertex + c) * stride + column] += v[static_cast<Eigen::Index>(c)];
+  };
+  for (std::size_t b = 0; b < model.vertices(); ++b) {
+    if (twist.frame_held(b)) {
+      for (int half = 0; half < 2; ++half) {
+        if (half == 0 ? !has_edge_before(model, b) : !has_edge_behind(model, b)) continue;
+        if (twist.span_of(2 * b + static_cast<std::size_t>(half)) != span) continue;
+        const std::size_t i = half == 0 ? model.previous(b) : b;
+        const Vector3d moving = edge(model, x, i), &t = twist.frame_tangent(b);
+        const VertexTerm turn = half == 0 ? holonomy(moving, t) : holonomy(t, moving);
+        const Vector3d& own = half == 0 ? turn.gradient_e : turn.gradient_f;
+        add(i, -own);
+        add(model.next(i), own);
+      }
+    } else if (has_joint(model, b) && twist.span_of(2 * b) == span) {
+      const VertexTerm turn = holonomy(edge(model, x, model.previous(b)), edge(model, x, b));
+      add(model.previous(b), -turn.gradient_e);
+      add(b, turn.gradient_e - turn.gradient_f);
+      add(model.next(b), turn.gradient_f);
+    }
+  }
+}
+
+double twist_moment(const RodModel& model, const Twist& twist, std::size_t vertex, int half) noexcept {
+  if (!model.angles_unknown) return moment_of_span(model, twist, 2 * vertex + static_cast<std::size_t>(half));
+  return model.twist_stiffness * twist.half_joint(vertex, half) / (0.5 * model.rest_length);
+}
+
+Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist,
+                      std::size_t vertex) noexcept {
+  Vector3d torque = Vector3d::Zero();
+  const Vector3d& t = twist.frame_tangent(vertex);
+  for (int half = 0; half < 2; ++half) {
+    if (half == 0 ? !has_edge_before(model, vertex) : !has_edge_behind(model, vertex)) continue;
+    const std::size_t i = half == 0 ? model.previous(vertex) : vertex;
+    const Vector3d moving = edge(model, x, i);
+    const Vector3d &e = half == 0 ? moving : t, &f = half == 0 ? t : moving;
+    if (model.angles_unknown) {
+      const Directors held = twist.frame_material(vertex), own = twist.material(i);
+      const JointTerm j = joint(e, f, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(vertex, half),
+                                joint_law(model, vertex, true), Hessian::positive);
+      torque += clamp_torque(t, j.gradient.segment<3>(half == 0 ? 3 : 0), j.gradient[half == 0 ? 7 : 6]);
+    } else {
+      const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, Hessian::positive);
+      const VertexTerm turn = holonomy(e, f);
+      const double moment = twist_moment(model, twist, vertex, half);
+      torque += half == 0 ? clamp_torque(t, b.gradient_f + moment * turn.gradient_f, moment)
+                          : clamp_torque(t, b.gradient_e + moment * turn.gradient_e, -moment);
+    }
+  }
+  return torque;
+}
+
+}  // namespace ligature::rod

@@ -1,0 +1,83 @@
+#pragma once
+/// One thread: its constants, its state, and the elastic energy assembled over all of it.
+///
+/// Unknowns of a vertex: its position (D = 3; twist is quasi-static and enters by its spans), or its position and the
+/// material angle of the edge behind it (D = 4; needed where a curved rest shape couples bending to twist).
+#include <Eigen/Core>
+#include <vector>
+
+#include "sim/rod/band.hpp"
+#include "sim/rod/energy.hpp"
+#include "sim/rod/twist.hpp"
+
+namespace ligature::rod {
+
+/// Constants of a rod with n vertices; edge i joins vertex i to i+1, of a closed rod the last one to the first.
+struct RodModel {
+  bool closed = false;
+  bool angles_unknown = false;                  ///< D = 4
+  double radius = 0;                            ///< [mm]
+  double stretch_stiffness = 0;                 ///< EA [uN]
+  double bend_stiffness = 0;                    ///< EI [uN mm^2]
+  double twist_stiffness = 0;                   ///< GJ [uN mm^2]
+  double rest_length = 0;                       ///< of every edge [mm]
+  double angle_drag = 0;                        ///< moment per rate of turn of an edge's frame [uN mm s]
+  std::vector<double> mass;                     ///< of each vertex; 0 = low-mass integrator [g]          (n)
+  std::vector<double> weight_mass;              ///< what gravity acts on [g]                             (n)
+  std::vector<double> drag;                     ///< force per velocity of each vertex [uN s/mm]          (n)
+  std::vector<Eigen::Vector2d> rest_curvature;  ///< material components at each vertex; empty = straight (n)
+
+  std::size_t vertices() const { return drag.size(); }
+  std::size_t edges() const { return closed ? vertices() : vertices() - 1; }
+  std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices() ? 0 : vertex + 1; }
+  std::size_t previous(std::size_t vertex) const { return vertex == 0 ? vertices() - 1 : vertex - 1; }
+  double rest_arc(std::size_t vertex) const { return static_cast<double>(vertex) * rest_length; }
+  double whole_length() const { return static_cast<double>(edges()) * rest_length; }
+};
+
+/// What moves.
+struct RodState {
+  std::vector<Vector3d> x;   ///< p_WV_W [mm]                                                      (n)
+  std::vector<Vector3d> v;   ///< [mm/s]                                                           (n)
+  std::vector<double> ease;  ///< extra drag that lets a released vertex go gently [uN s/mm]       (n)
+  Twist twist;               ///< frames
+};
+
+/// True where frames are carried along: something holds one, the thread is closed, or angles are unknown.
+/// (An open thread that nobody holds has no twist.)
+bool needs_frames(const RodModel& model, const Twist& twist) noexcept;
+
+struct Energies {
+  double stretch = 0, bend = 0, twist = 0;  ///< [uN mm]
+  double sum() const { return stretch + bend + twist; }
+};
+
+/// At the vertices x, with frames carried to them. Of quasi-static twist the spans must have been found.
+Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist) noexcept;
+
+/// Adds `scale` times dE/d(unknowns) to gradient, and of the Hessian to band unless that is null. Quasi-static twist
+/// adds the moments of its spans and, exact, their geometric stiffness; what couples all joints of a span is left to
+/// span_gradient(). gradient: (D n). Frames carried to x, spans found.
+/// @returns the largest force in an element [uN], against which an imbalance counts. @rt O(n), no allocation
+template <int D>
+double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, Hessian kind,
+                   double scale, double* gradient, BlockBand<D>* band) noexcept;
+
+/// The scalar simplification (VRIPHYS paper section 3.4): gradient as above, (3 n); in place of the Hessian the
+/// stiffness of a straight rod, the same in all directions.
+double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, double scale,
+                          double* gradient, BlockBand<1>* band) noexcept;
+
+/// d(angle of span s)/dx, added to column `column` of g: entry (r, column) at g[r stride + column], r < 3 n.
+/// With E = GJ/(2 length) angle^2 it gives the rank-one part of the Hessian, GJ/length g g^T.
+void span_gradient(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, std::size_t span,
+                   double* g, std::size_t stride, std::size_t column) noexcept;
+
+/// Moment that twists the half joint [uN mm]: of its span (quasi-static) or its own (angles unknown).
+double twist_moment(const RodModel& model, const Twist& twist, std::size_t vertex, int half) noexcept;
+
+/// What the held frame of a vertex exerts on the thread [uN mm].
+Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist,
+                      std::size_t vertex) noexcept;
+
+}  // namespace ligature::rod

@@ -1,0 +1,116 @@
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+#include "sim/world/build.hpp"
+#include "sim/world/state.hpp"
+
+namespace ligature::world {
+namespace {
+
+// Times are multiples of the step up to rounding: what begins at 0.3 s begins with the step from 0.3 s.
+bool within(double from_s, double until_s, double time_s, double step_s) {
+  const double t = time_s + 1e-6 * step_s;
+  return t >= from_s && t < until_s;
+}
+
+}  // namespace
+
+void World::State::apply_schedule() noexcept {
+  using Key = ScheduleEntry::Key;
+  for (; scheduled < params.schedule.size(); ++scheduled) {
+    const ScheduleEntry& e = params.schedule[scheduled];
+    if (e.time_s > time_s() + 1e-6 * params.step_s) return;
+    switch (e.key) {
+      case Key::friction_thread_thread:
+        params.friction.thread_thread = e.value;
+        break;
+      case Key::friction_thread_obstacle:
+        params.friction.thread_obstacle = e.value;
+        break;
+      case Key::friction_thread_tissue:
+        params.friction.thread_tissue = e.value;
+        break;
+      case Key::friction_thread_tool:
+        params.friction.thread_tool = e.value;
+        break;
+      case Key::rest_length_scale:
+        for (Thread& t : threads)
+          if (t.origin == e.index) t.model.rest_length = t.drawn_edge * e.value;
+        break;
+      case Key::drag:
+        for (Thread& t : threads)
+          if (t.origin == e.index) set_drag(t.model, e.value, t.drawn_edge);
+        break;
+      case Key::gravity:
+        gravity = to_eigen(e.vector);
+        break;
+      case Key::obstacle_velocity:
+        planes[e.index].velocity = to_eigen(e.vector);
+        break;
+    }
+  }
+}
+
+void World::State::move_planes() noexcept {
+  for (Plane& p : planes) {
+    p.moved = within(p.from_s, p.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * p.velocity)
+                                                                   : Vector3d(0, 0, 0);
+    p.offset += p.normal.dot(p.moved);
+  }
+}
+
+// What clamps and loads ask of the thread in this step.
+void World::State::drive_thread(Thread& t) noexcept {
+  const double dt = params.step_s, now = time_s();
+  t.drive.held.clear();
+  t.drive.frames.clear();
+  t.moved_by_clamps = false;
+  rod::Twist& twist = t.state.twist;
+  for (Clamp& c : t.clamps) {
+    const bool frame = c.params.hold == ClampParams::Hold::frame;
+    const bool wanted = within(c.params.from_s, c.params.until_s, now, dt);
+    if (c.active && !wanted && frame) twist.release_frame(c.vertex);
+    if (!c.active && wanted) {
+      c.place = t.x0[c.vertex];
+      if (frame) {
+        // The frames of a thread that nothing held were not carried along; at the start they are as they were put.
+        if (step > 0 && !rod::needs_frames(t.model, twist)) twist.restart(t.x0);
+        twist.hold_frame(c.vertex);
+      }
+    }
+    c.active = wanted;
+    c.force.setZero();
+    c.torque.setZero();
+    if (!wanted) continue;
+    c.place += dt * to_eigen(c.params.velocity);
+    t.drive.held.push_back({c.vertex, c.place});
+    const Vector3d turn = dt * to_eigen(c.params.turn_rad_per_s);
+    const double spin = dt * c.params.spin_rad_per_s;
+    if (frame && (spin != 0 || turn != Vector3d::Zero())) t.drive.frames.push_back({c.vertex, turn, spin});
+    t.moved_by_clamps = t.moved_by_clamps || c.place != t.x0[c.vertex] || !t.drive.frames.empty();
+  }
+  for (std::size_t i = 0; i < t.x0.size(); ++i) t.drive.load[i] = t.model.weight_mass[i] * gravity;
+  for (const Load& load : t.loads) {
+    const ForceParams& f = load.params;
+    if (!within(f.from_s, f.until_s, now, dt)) continue;
+    const double share = f.ramp_s > 0 ? std::clamp((now + dt - f.from_s) / f.ramp_s, 0.0, 1.0) : 1.0;
+    t.drive.load[load.vertex] += share * to_eigen(f.force);
+  }
+  if (t.inertial) {
+    t.energy_before = rod::elastic_energy(t.model, t.x0, twist).sum();
+    for (std::size_t i = 0; i < t.x0.size(); ++i)
+      t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
+  }
+}
+
+void World::State::measure_clamps(Thread& t) noexcept {
+  for (Clamp& c : t.clamps) {
+    if (!c.active) continue;
+    c.force = solver[0].reaction(c.vertex);
+    if (c.params.hold == ClampParams::Hold::frame)
+      c.torque = rod::frame_torque(t.model, t.state.x, t.state.twist, c.vertex);
+  }
+}
+
+}  // namespace ligature::world

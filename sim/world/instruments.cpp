@@ -1,0 +1,191 @@
+#include <algorithm>
+#include <cmath>
+
+#include "sim/contact/tolerances.hpp"
+#include "sim/world/state.hpp"
+
+namespace ligature::world {
+namespace {
+
+constexpr double kEaseSpeed = 20.0;    // at which a released vertex may start to give way [mm/s]
+constexpr double kGripShedding = 0.5;  // a sliding vertex this far outside the faces is no longer held [mm]
+
+}  // namespace
+
+bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept {
+  for (const Held& h : grasps[f].held)
+    if (h.thread == thread && h.vertex == vertex) return true;
+  return false;
+}
+
+// Closed jaws overlap the thread they hold, and a little of it on both sides: no collision there.
+bool World::State::near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept {
+  const double window = 2.0 * forceps[f].model().jaw_radius + 2.0 * threads[thread].model.radius;
+  const auto reach = static_cast<std::size_t>(std::ceil(window / threads[thread].model.rest_length)) + 1;
+  for (const Held& h : grasps[f].held)
+    if (h.thread == thread && segment + reach >= h.vertex && segment <= h.vertex + reach) return true;
+  return false;
+}
+
+bool World::State::try_grasp(std::size_t f) noexcept {
+  const Forceps& tool = forceps[f];
+  Grasp& grasp = grasps[f];
+  const Pose X_TW = inverse(tool.X_WT());
+  grasp.held.clear();
+  grasp.frame_held = false;
+  for (std::uint32_t k = 0; k < threads.size(); ++k) {
+    const Thread& t = threads[k];
+    const auto take = [&](std::size_t vertex) {
+      if (vertex < t.state.x.size() && !is_held(f, k, vertex))
+        grasp.held.push_back({k, static_cast<std::uint32_t>(vertex), X_TW * from_eigen(t.state.x[vertex]), {0, 0, 0}});
+    };
+    const auto inside = [&](const Vector3d& p) { return tool.between_faces(X_TW * from_eigen(p), t.model.radius); };
+    // A long segment may cross the faces with both ends outside; a short one is held together with its neighbour, so
+    // that the grip also fixes the direction.
+    const double slim = 0.5 * tool.model().tip_radius;
+    const int parts = std::clamp(static_cast<int>(std::ceil(t.model.rest_length / slim)), 1, 16);
+    for (std::size_t i = 0; i < t.model.edges(); ++i) {
+      const std::size_t next = t.model.next(i);
+      bool crosses = false;
+      for (int s = 0; s <= parts && !crosses; ++s)
+        crosses = inside(t.state.x[i] + (static_cast<double>(s) / parts) * (t.state.x[next] - t.state.x[i]));
+      if (!crosses) continue;
+      take(i);
+      take(next);
+      if (!grasp.frame_held) {
+        rod::Twist& twist = threads[k].state.twist;
+        if (!rod::needs_frames(t.model, twist)) twist.restart(t.state.x);  // frames were not carried so far
+        grasp.frame_held = true;
+        grasp.frame_thread = k;
+        grasp.frame_edge = static_cast<std::uint32_t>(i);
+        twist.hold_edge(i);
+        grasp.frame_d1_T = rotate(X_TW.q, from_eigen(twist.material(i).d1));
+      }
+    }
+  }
+  grasp.active = !grasp.held.empty();
+  return grasp.active;
+}
+
+void World::State::let_go(std::size_t f) noexcept {
+  Grasp& grasp = grasps[f];
+  for (const Held& h : grasp.held) {
+    rod::RodState& state = threads[h.thread].state;
+    state.ease[h.vertex] = std::max(state.ease[h.vertex], h.force_W.norm() / kEaseSpeed);
+  }
+  if (grasp.frame_held) {
+    const Grasp& other = grasps[1 - f];
+    const bool shared = other.active && other.frame_held && other.frame_thread == grasp.frame_thread &&
+                        other.frame_edge == grasp.frame_edge;
+    if (!shared) threads[grasp.frame_thread].state.twist.release_edge(grasp.frame_edge);
+  }
+  grasp.held.clear();
+  grasp.frame_held = grasp.active = grasp.armed = false;
+}
+
+void World::State::move_instruments(const InstrumentSample& sample, StepReport& report) noexcept {
+  for (std::size_t f = 0; f < forceps.size(); ++f) {
+    Forceps& tool = forceps[f];
+    Grasp& grasp = grasps[f];
+    const bool was_gone = !tool.present() || tool.given_up();
+    tool.follow(sample.instruments[f], mount, params.step_s);
+    if (tool.status() == TrackStatus::lost) report.flags |= step_instrument_lost;
+    if (was_gone && !tool.given_up())  // it appears: no side of it is remembered
+      for (std::size_t slot = (planes.size() + kArms * f) * vertices;
+           slot < (planes.size() + kArms * (f + 1)) * vertices; ++slot)
+        memory[slot] = {};
+    if (grasp.active && (tool.opening() > tool.model().release_opening || tool.given_up())) {
+      let_go(f);
+      report.flags |= step_released;
+    }
+    if (tool.status() == TrackStatus::lost || grasp.active) continue;
+    if (tool.opening() > tool.model().release_opening) grasp.armed = true;
+    if (!grasp.armed || tool.opening() >= tool.model().grasp_opening) continue;
+    if (try_grasp(f)) {
+      report.flags |= step_grasped;
+      ++grasp_count;
+    } else if (tool.half_gap(0) < tool.model().tip_radius) {
+      grasp.armed = false;  // closed on nothing
+    }
+  }
+}
+
+void World::State::add_grips(std::uint32_t thread) noexcept {
+  const Thread& t = threads[thread];
+  for (std::size_t f = 0; f < forceps.size(); ++f) {
+    Grasp& grasp = grasps[f];
+    for (std::size_t h = 0; h < grasp.held.size(); ++h) {
+      Held& held = grasp.held[h];
+      if (held.thread != thread) continue;
+      held.anchor_T = forceps[f].squeezed(held.anchor_T, t.model.radius);
+      Constraint c;
+      c.kind = Constraint::Kind::grip;
+      c.flipped = true;  // the secant: a grip at its bound must not be without stiffness
+      c.vertex = held.vertex;
+      c.anchor = to_eigen(forceps[f].X_WT() * held.anchor_T);
+      c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
+      c.k = c.bound / contact::kGripGive;
+      c.slot = f * instrument::kMostHeld + h;
+      constraints.push_back(c);
+    }
+  }
+}
+
+// A vertex that slid takes its anchor along; out of the faces it is free. New ones come in between the faces.
+void World::State::update_grips(StepReport& report) noexcept {
+  for (std::size_t f = 0; f < forceps.size(); ++f) {
+    Grasp& grasp = grasps[f];
+    if (!grasp.active) continue;
+    const Forceps& tool = forceps[f];
+    const Pose X_TW = inverse(tool.X_WT());
+    bool slid = false;
+    for (const Thread& t : threads)
+      for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
+        const Constraint& c = constraints[j];
+        if (c.kind != Constraint::Kind::grip || c.slot / instrument::kMostHeld != f) continue;
+        Held& held = grasp.held[c.slot % instrument::kMostHeld];
+        const Vector3d strain = c.anchor - t.state.x[c.vertex];
+        const double pull = c.k * strain.norm();
+        held.force_W = std::min(1.0, c.bound / std::max(pull, 1e-300)) * c.k * strain;
+        if (pull <= c.bound) continue;
+        slid = true;
+        held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex] + held.force_W / c.k);
+      }
+    if (!slid) continue;
+    std::size_t kept = 0;
+    for (std::size_t h = 0; h < grasp.held.size(); ++h) {
+      const Held held = grasp.held[h];
+      const Vec3 p = held.anchor_T;
+      const double room = std::max(kGripShedding, threads[held.thread].model.rest_length);
+      const bool out = p.x > room || p.x < -tool.model().grasp_reach - room || std::abs(p.z) > tool.radius(p.x) + room;
+      if (!out) grasp.held[kept++] = held;
+    }
+    grasp.held.resize(kept);
+    for (std::uint32_t k = 0; k < threads.size(); ++k)
+      for (std::size_t i = 0; i < threads[k].state.x.size(); ++i) {
+        const Vec3 p_T = X_TW * from_eigen(threads[k].state.x[i]);
+        if (tool.between_faces(p_T, threads[k].model.radius) && !is_held(f, k, i))
+          grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
+      }
+    if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) {
+      threads[grasp.frame_thread].state.twist.release_edge(grasp.frame_edge);
+      grasp.frame_held = false;
+    }
+    if (grasp.held.empty()) {
+      let_go(f);
+      report.flags |= step_released;
+    }
+  }
+}
+
+// A gripped edge's frame turns with the forceps.
+void World::State::turn_gripped_frames() noexcept {
+  for (std::size_t f = 0; f < forceps.size(); ++f) {
+    const Grasp& grasp = grasps[f];
+    if (grasp.frame_held)
+      threads[grasp.frame_thread].state.twist.set_edge_director(
+          grasp.frame_edge, to_eigen(rotate(forceps[f].X_WT().q, grasp.frame_d1_T)));
+  }
+}
+
+}  // namespace ligature::world

@@ -1,0 +1,112 @@
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "sim/rod/writhe.hpp"
+#include "sim/world/state.hpp"
+
+namespace ligature::world {
+namespace {
+
+Vector3d end_tangent(const Thread& t, bool last) {
+  const rod::Twist& twist = t.state.twist;
+  const std::size_t n = t.state.x.size(), vertex = last ? n - 1 : 0;
+  if (twist.frame_held(vertex)) return twist.frame_tangent(vertex);
+  return last ? (t.state.x[n - 1] - t.state.x[n - 2]).normalized() : (t.state.x[1] - t.state.x[0]).normalized();
+}
+
+}  // namespace
+
+std::size_t World::thread_count() const noexcept {
+  return state_->threads.size();
+}
+
+double World::time_s() const noexcept {
+  return state_->time_s();
+}
+
+ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
+  const Thread& t = state_->threads[thread];
+  const std::vector<Vector3d>& x = t.state.x;
+  ThreadMeasure m;
+  m.name = state_->params.threads[t.origin].name;
+  m.closed = t.model.closed;
+  m.vertices = x.size();
+  m.rest_length_mm = t.model.whole_length();
+  for (std::size_t i = 0; i < t.model.edges(); ++i) {
+    const double length = (x[t.model.next(i)] - x[i]).norm();
+    m.length_mm += length;
+    m.elongation_max = i == 0 ? length / t.model.rest_length - 1
+                              : std::max(m.elongation_max, length / t.model.rest_length - 1);
+  }
+  const rod::Energies elastic = rod::elastic_energy(t.model, x, t.state.twist);
+  m.stretch_energy = elastic.stretch;
+  m.bend_energy = elastic.bend;
+  m.twist_energy = elastic.twist;
+  Vector3d momentum = Vector3d::Zero(), angular = Vector3d::Zero();
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const Vector3d& v = t.state.v[i];
+    m.speed_max_mm_per_s = std::max(m.speed_max_mm_per_s, v.norm());
+    m.kinetic_energy += 0.5 * t.model.mass[i] * v.squaredNorm();
+    m.potential_energy -= t.drive.load[i].dot(x[i]);
+    momentum += t.model.mass[i] * v;
+    angular += t.model.mass[i] * x[i].cross(v);
+  }
+  m.momentum = from_eigen(momentum);
+  m.angular_momentum = from_eigen(angular);
+  if (rod::needs_frames(t.model, t.state.twist)) m.twist_turns = t.state.twist.turns();
+  if (writhe)
+    m.writhe = t.model.closed ? rod::writhe_closed(x) : rod::writhe_open(x, end_tangent(t, false), end_tangent(t, true));
+  return m;
+}
+
+ThreadShape World::shape(std::size_t thread) const {
+  const Thread& t = state_->threads[thread];
+  ThreadShape s;
+  const bool framed = rod::needs_frames(t.model, t.state.twist);
+  for (std::size_t i = 0; i < t.state.x.size(); ++i) {
+    const bool end = !t.model.closed && (i == 0 || i + 1 == t.state.x.size());
+    s.x.push_back(from_eigen(t.state.x[i]));
+    s.twist_rad.push_back(framed && !end ? t.state.twist.joint(i) : 0.0);
+    s.s_mm.push_back(t.model.rest_arc(i));
+  }
+  return s;
+}
+
+std::vector<ClampMeasure> World::clamps() const {
+  std::vector<ClampMeasure> out;
+  for (std::size_t origin = 0; origin < state_->params.threads.size(); ++origin)
+    for (std::size_t index = 0; index < state_->params.threads[origin].clamps.size(); ++index)
+      for (std::size_t k = 0; k < state_->threads.size(); ++k)
+        for (const Clamp& c : state_->threads[k].clamps)
+          if (state_->threads[k].origin == origin && c.index == index)
+            out.push_back({k, index, c.vertex, c.active, from_eigen(c.force), from_eigen(c.torque)});
+  return out;
+}
+
+std::vector<ContactMeasure> World::contacts() const {
+  const State& s = *state_;
+  std::vector<ContactMeasure> out;
+  for (std::size_t k = 0; k < s.threads.size(); ++k) {
+    const Thread& t = s.threads[k];
+    for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
+      const Constraint& c = s.constraints[j];
+      if (c.kind == Constraint::Kind::grip || c.force == Vector3d::Zero()) continue;
+      ContactMeasure m;
+      m.thread = k;
+      m.s_mm = t.model.rest_arc(c.vertex) + c.w1 * t.model.rest_length;
+      const std::size_t group = c.slot / s.vertices;
+      const bool plane = group < s.planes.size();
+      m.other = plane ? ContactMeasure::Other::plane : ContactMeasure::Other::forceps;
+      m.index = plane ? group : (group - s.planes.size()) / kArms;
+      m.gap_mm = contact::gap(c, contact::place(t.state.x, c));
+      m.normal_force = c.normal.dot(c.force);
+      m.friction_force = (c.force - m.normal_force * c.normal).norm();
+      m.sliding = c.sliding;
+      out.push_back(m);
+    }
+  }
+  return out;
+}
+
+}  // namespace ligature::world

@@ -1,0 +1,141 @@
+#pragma once
+/// The inside of World: what is simulated, and the stages of a step, one file each.
+///
+///   instruments.cpp   forceps follow the hand, grasp and let go
+///   drive.cpp         schedule, cuts, clamps, loads: what moves the threads from outside
+///   detect.cpp        contacts with planes and jaws
+///   world.cpp         create, the step, snapshot and hash
+///   measure.cpp       reports
+#include <array>
+#include <utility>
+#include <vector>
+
+#include "sim/base/eigen.hpp"
+#include "sim/contact/constraint.hpp"
+#include "sim/contact/implicit_step.hpp"
+#include "sim/instrument/forceps.hpp"
+#include "sim/instrument/grasp.hpp"
+#include "sim/rod/rod.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::world {
+
+using contact::Constraint;
+using Eigen::Vector3d;
+using instrument::Forceps;
+using instrument::Grasp;
+using instrument::Held;
+
+inline constexpr int kArms = 2;
+inline constexpr std::size_t kAllArms = kArms * kInstruments;
+inline constexpr double kTravelReach = 5.0;  // contacts are looked for this far, and as far as the thread flies [mm]
+
+struct Plane {
+  Vector3d normal;
+  double offset = 0;              // n.x of the surface
+  Vector3d velocity{0, 0, 0};     // within [from_s, until_s) [mm/s]
+  double from_s = 0, until_s = kForever;
+  Vector3d moved{0, 0, 0};        // in this step [mm]
+};
+
+struct Clamp {
+  ClampParams params;
+  std::size_t index = 0;  // in ThreadParams::clamps
+  std::size_t vertex = 0;
+  bool active = false;
+  Vector3d place{0, 0, 0};  // at the end of the step [mm]
+  Vector3d force{0, 0, 0}, torque{0, 0, 0};  // on the thread, of the last step [uN], [uN mm]
+};
+
+struct Load {
+  ForceParams params;
+  std::size_t vertex = 0;
+};
+
+struct Thread {
+  std::size_t origin = 0;  // in WorldParams::threads
+  rod::RodModel model;
+  rod::RodState state;
+  std::vector<Vector3d> x0;  // at the start of the step: the last good state
+  std::vector<Clamp> clamps;
+  std::vector<Load> loads;
+  contact::Drive drive;
+  std::size_t first = 0;     // of its vertices among all
+  std::size_t constraints_first = 0, constraints_count = 0;
+  double drawn_edge = 0;      // length of an edge as drawn [mm]
+  bool inertial = false;
+  bool moved_by_clamps = false;  // in this step
+  double energy_before = 0;      // kinetic and elastic, at the start of the step; inertial only
+};
+
+/// What a contact remembers from step to step, by persistent identity: (plane, vertex) or (arm, segment).
+struct Memory {
+  Vector3d force{0, 0, 0};     // W [uN]
+  Vector3d normal_A{0, 0, 0};  // of an arm: the side the thread is on
+  bool live = false;
+};
+
+struct World::State {
+  WorldParams params;
+  Capacity capacity;
+  instrument::Mount mount;
+  std::vector<Plane> planes;
+  std::vector<Thread> threads;
+  std::vector<Forceps> forceps;
+  std::array<Grasp, kInstruments> grasps;
+  std::vector<Memory> memory;
+  std::vector<Constraint> constraints;  // grouped by thread
+  std::vector<contact::ImplicitStep> solver;  // one
+  contact::StepSettings settings;
+  Vector3d gravity{0, 0, 0};
+  std::size_t scheduled = 0;  // entries of the schedule that have been applied
+  StageObserver observer = nullptr;
+  void* observer_context = nullptr;
+  bool inject = false;
+
+  std::size_t vertices = 0;
+  std::uint64_t step = 0;
+  std::uint32_t grasp_count = 0, resets = 0;
+  std::uint64_t sample_sequence = 0;
+  std::int64_t sample_mid_exposure_ns = 0, sample_captured_ns = 0;
+  std::uint8_t cameras_alive = 0;
+
+  void stage(StepStage s) const noexcept {
+    if (observer) observer(observer_context, s);
+  }
+  double time_s() const noexcept { return static_cast<double>(step) * params.step_s; }
+  std::size_t plane_slot(std::size_t plane, const Thread& t, std::size_t vertex) const {
+    return plane * vertices + t.first + vertex;
+  }
+  std::size_t arm_slot(std::size_t arm, const Thread& t, std::size_t segment) const {
+    return (planes.size() + arm) * vertices + t.first + segment;
+  }
+
+  // instruments
+  void move_instruments(const InstrumentSample& sample, StepReport& report) noexcept;
+  bool try_grasp(std::size_t f) noexcept;
+  void let_go(std::size_t f) noexcept;
+  bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
+  bool near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept;
+  void add_grips(std::uint32_t thread) noexcept;
+  void update_grips(StepReport& report) noexcept;
+  void turn_gripped_frames() noexcept;
+  // drive
+  void apply_schedule() noexcept;
+  void move_planes() noexcept;
+  void drive_thread(Thread& thread) noexcept;
+  void measure_clamps(Thread& thread) noexcept;
+  // detect
+  void detect(StepReport& report) noexcept;
+  void detect_planes(std::uint32_t thread) noexcept;
+  void detect_arms(std::uint32_t thread) noexcept;
+  void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
+                   double thread_radius, Constraint& c, double& gap) const noexcept;
+  void warm_start() noexcept;
+  // solve, integrate
+  void solve(StepReport& report) noexcept;
+  void limit_energy(Thread& thread) noexcept;
+  void integrate(StepReport& report) noexcept;
+};
+
+}  // namespace ligature::world
