@@ -320,6 +320,14 @@ const void* Table::find(std::string_view key) {
 bool Table::has(std::string_view key) const {
   return node_ && as_node(node_)->as_table()->contains(key);
 }
+Table::Kind Table::kind(std::string_view key) const {
+  const auto* node = has(key) ? as_node(node_)->as_table()->get(key) : nullptr;
+  return !node                ? Kind::missing
+         : node->is_integer() ? Kind::integer
+         : node->is_string()  ? Kind::text
+         : node->is_table()   ? Kind::table
+                              : Kind::other;
+}
 bool Table::clean() const {
   return !state_ || state_->noted.empty();
 }
@@ -449,6 +457,11 @@ std::optional<std::size_t> Table::choice(std::string_view key, bool needed, cons
          : !near.empty() ? "did you mean '" + std::string(near) + "'?"
                          : "choose one of them");
   return std::nullopt;
+}
+
+std::optional<std::size_t> Table::need_one_of(std::string_view key, const std::vector<std::string>& names,
+                                              std::string_view remedy) {
+  return choice(key, true, {names.begin(), names.end()}, remedy);
 }
 
 std::optional<std::vector<double>> Table::numbers(std::string_view key, bool needed, std::size_t count_low,

@@ -83,6 +83,11 @@ class Table {
   /// False for a table that is not in the file.
   bool present() const { return node_ != nullptr; }
   bool has(std::string_view key) const;
+  /// What stands under a key, for the few that may hold one of several.
+  enum class Kind { missing, integer, text, table, other };
+  Kind kind(std::string_view key) const;
+  /// Makes a key known without a look at its value, where the error noted elsewhere says enough.
+  void accept(std::string_view key) { find(key); }
   /// Nothing wrong was noted in the whole file so far: checks across keys would only repeat what was said.
   bool clean() const;
 
@@ -106,6 +111,10 @@ class Table {
                      std::initializer_list<std::pair<std::string_view, Choice>> choices, std::string_view remedy = {}) {
     return choose(key, fallback, choices, remedy, true);
   }
+
+  /// Index of the text among `names`, which are the file's own.
+  std::optional<std::size_t> need_one_of(std::string_view key, const std::vector<std::string>& names,
+                                         std::string_view remedy = {});
 
   /// `count_low..count_high` numbers, each in range; empty when the key is missing or wrong.
   std::vector<double> get_numbers(std::string_view key, std::size_t count_low, std::size_t count_high, Range range,

@@ -18,17 +18,21 @@ struct ScenarioForceps {
 
 struct Scenario {
   std::string title;
-  double duration_s = 3.0;  ///< the longest it may run
-  bool until_rest = false;  ///< ends when every vertex of every thread is slower than rest_speed_mm_per_s
-  double rest_speed_mm_per_s = 1e-4;
-  double output_every_s = 0.03;
+  double duration_s = 3.0;            ///< the longest it may run
+  bool until_rest = false;            ///< stop earlier, when every vertex is slower than ...
+  double rest_speed_mm_per_s = 1e-4;  ///< ... this
+  double output_every_s = 0.03;       ///< period of the curves written
   world::WorldParams params;
   world::Capacity capacity;
   std::vector<ScenarioForceps> forceps;  ///< played from files; empty: the instruments come from the tracking
 };
 
-Result<Scenario> load_scenario(const std::filesystem::path& path);
+inline constexpr std::size_t kMaxVertices = 65536;
+
+/// @param most_vertices what capacity.vertices may be: kMaxVertices, or less where a picture has to show them
+Result<Scenario> load_scenario(const std::filesystem::path& path, std::size_t most_vertices = kMaxVertices);
 /// The same from memory. @param file name for the error lines, and where relative paths start
-Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file);
+Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file,
+                                std::size_t most_vertices = kMaxVertices);
 
 }  // namespace ligature::config

@@ -40,7 +40,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   }
   const auto rig = config::load_rig(rig_file);
   if (!rig) return unexpected(rig.error());
-  auto scenario = config::load_scenario(scenario_file);
+  auto scenario = config::load_scenario(scenario_file, kMaxSnapshotVertices);
   if (!scenario) return unexpected(scenario.error());
   place_scene(*rig, scenario->params);
   scenario->params.step_s = step_s;

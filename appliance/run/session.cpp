@@ -58,7 +58,7 @@ Result<Setup> read_setup(const RunOptions& options) {
   auto rig = config::load_rig(setup.profile.rig);
   if (!rig) return unexpected(rig.error());
   setup.rig = *rig;
-  auto scenario = config::load_scenario(setup.profile.scenario);
+  auto scenario = config::load_scenario(setup.profile.scenario, kMaxSnapshotVertices);
   if (!scenario) return unexpected(scenario.error());
   setup.scenario = *scenario;
   place_scene(setup.rig, setup.scenario.params);

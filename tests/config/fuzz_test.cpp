@@ -92,7 +92,8 @@ TEST(Fuzz, RigFiles) {
 }
 
 TEST(Fuzz, ScenarioFiles) {
-  fuzz(kSourceDir / "config/scenarios/bench_grasp.toml", 12, parse_scenario);
+  fuzz(kSourceDir / "config/scenarios/bench_grasp.toml", 12,
+       [](const std::string& text, const std::filesystem::path& file) { return parse_scenario(text, file); });
 }
 
 TEST(Fuzz, ProfileFiles) {

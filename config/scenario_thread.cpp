@@ -1,0 +1,250 @@
+#include <algorithm>
+#include <cmath>
+
+#include "config/csv_file.hpp"
+#include "config/scenario_parts.hpp"
+#include "sim/base/units.hpp"
+
+namespace ligature::config {
+
+namespace {
+
+using world::ClampParams;
+using world::ForceParams;
+using world::Place;
+using world::ThreadParams;
+
+constexpr std::size_t kMaxPoints = 65536;
+constexpr std::size_t kMaxLoads = 1024;    // clamps, or forces, of one thread
+constexpr std::size_t kLeastClosed = 5;    // segments: a vertex and its two neighbours on either side
+constexpr double kFarthest = 1e5;          // of a point from the origin [mm]
+constexpr double kStandingStill = 1e-9;    // between two points [mm]
+constexpr double kRepeatedPoint = 1e-6;    // between the ends of a closed thread [mm]
+constexpr double kLengthTolerance = 1e-9;  // of a length added up from pieces
+constexpr Range kStiffness{.low = 0, .high = 1e18};
+
+std::string_view points_key(const Table& t) {
+  return t.has("points_mm") ? "points_mm" : "points_file";
+}
+
+std::vector<Vec3> read_points(Table& t) {
+  const bool inline_points = t.has("points_mm"), from_file = t.has("points_file");
+  auto points = t.get_points("points_mm", 2, kMaxPoints);
+  const auto file = t.get_path("points_file", Table::PathKind::file);
+  if (inline_points && from_file)
+    t.reject_as("points_file", "given beside points_mm", "the only one of the two", "leave one out");
+  if (!inline_points && !from_file)
+    t.reject_as("points_mm", "missing", "two or more points [x, y, z], or points_file", "draw the thread");
+  if (inline_points || file.empty()) return points;
+  auto loaded = load_points(file);
+  if (!loaded) {
+    t.reject_as("points_file", "not readable as points", "x,y,z per line without header", loaded.error().message);
+    return {};
+  }
+  if (loaded->size() > kMaxPoints) {
+    t.reject_as("points_file", "a curve of " + std::to_string(loaded->size()) + " points",
+                "a curve of at most " + std::to_string(kMaxPoints), "leave points out; the curve is resampled anyway");
+    return {};
+  }
+  return std::move(*loaded);
+}
+
+/// The polyline; empty when it cannot be one.
+std::vector<Vec3> read_curve(Table& t, bool closed) {
+  auto points = read_points(t);
+  if (points.empty()) return points;
+  if (closed && norm(points.back() - points.front()) < kRepeatedPoint) points.pop_back();
+  const auto wrong = [&](std::string_view is, std::string_view must, std::string_view remedy) {
+    t.reject_as(points_key(t), is, must, remedy);
+    return std::vector<Vec3>();
+  };
+  if (closed && points.size() < 3)
+    return wrong("a closed thread of " + std::to_string(points.size()) + " different points", "three or more",
+                 "draw a loop; its last point is joined to its first");
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    if (!(norm(points[i]) <= kFarthest))
+      return wrong("far away at point " + std::to_string(i), "within 1e5 mm of the origin", "mend the point");
+    if (i > 0 && norm(points[i] - points[i - 1]) < kStandingStill)
+      return wrong("standing still at point " + std::to_string(i), "points apart from their neighbours",
+                   "remove the doubled point");
+  }
+  return points;
+}
+
+world::ThreadMaterial read_material(Table& t, const ThreadParams& p) {
+  const double young_gpa = t.get_number("young_gpa", 2.5, up_to(1e12));
+  const double poisson = t.get_number("poisson", 0.4, {.low = -1, .high = 0.5, .low_open = true});
+  const Range density_range{.low = 0, .high = 1e6, .low_open = p.inertial};
+  const double density = t.get_number("density_kg_per_m3", 1140, density_range);
+  const double drag = t.get_number("drag_mn_s_per_mm2", 4e-8, drag_range(p.inertial));
+  auto m = world::round_thread(young_gpa * units::pa_per_gpa, poisson, density * units::g_per_mm3_per_kg_per_m3,
+                               p.diameter_mm, drag * units::un_per_mn);
+  // Stiffnesses given directly win over those of the material. A thread may be limp, but not made of nothing.
+  const auto direct = [&](std::string_view key, double& value, bool zero) {
+    Range range = kStiffness;
+    range.low_open = !zero;
+    if (t.has(key)) value = t.need_number(key, range) * units::un_per_mn;
+  };
+  direct("stretch_stiffness_mn", m.stretch_stiffness, false);
+  direct("bend_stiffness_mn_mm2", m.bend_stiffness, true);
+  direct("twist_stiffness_mn_mm2", m.twist_stiffness, true);
+  return m;
+}
+
+Place read_arc(Table at, const ThreadParams& p) {
+  const double length = rest_length(p);
+  const double s = at.need_number("s_mm", not_negative);
+  if (length > 0 && s > length * (1 + kLengthTolerance))
+    at.reject("s_mm", "0.." + std::to_string(length) + ", the thread's rest length", "choose a place on the thread");
+  return {.kind = Place::Kind::arc, .vertex = 0, .s_mm = std::min(s, length)};
+}
+
+/// `at`. A closed thread begins at its first vertex, but ends nowhere.
+Place read_place(Table& t, const ThreadParams& p) {
+  constexpr std::string_view must = "\"first\", \"last\", a vertex number or { s_mm = ... }";
+  const std::size_t vertices = vertex_count(p);
+  switch (t.kind("at")) {
+    case Table::Kind::table:
+      return read_arc(t.get_table("at"), p);
+    case Table::Kind::integer: {
+      const auto last = static_cast<std::int64_t>(vertices > 0 ? vertices - 1 : kMaxPoints);
+      const auto vertex = t.need_integer("at", 0, last, "choose a vertex that the thread has");
+      return {.kind = Place::Kind::vertex, .vertex = static_cast<std::size_t>(vertex), .s_mm = 0};
+    }
+    case Table::Kind::text: {
+      const auto kind =
+          t.need_choice("at", Place::Kind::first, {{"first", Place::Kind::first}, {"last", Place::Kind::last}});
+      if (kind == Place::Kind::last && p.closed)
+        t.reject("at", "\"first\", a vertex number or { s_mm = ... }", "a closed thread has no last vertex");
+      return {.kind = kind, .vertex = 0, .s_mm = 0};
+    }
+    case Table::Kind::missing:
+      t.reject_as("at", "missing", must, "say where on the thread");
+      return {};
+    default:
+      t.reject("at", must, "say where on the thread");
+      return {};
+  }
+}
+
+/// The vertex that a place means. @pre the thread is well drawn
+std::size_t vertex_at(const Place& place, const ThreadParams& p) {
+  const std::size_t vertices = vertex_count(p);
+  switch (place.kind) {
+    case Place::Kind::first:
+      return 0;
+    case Place::Kind::last:
+      return vertices - 1;
+    case Place::Kind::vertex:
+      return place.vertex;
+    default:
+      break;
+  }
+  const double segment = rest_length(p) / static_cast<double>(segment_count(p));
+  return static_cast<std::size_t>(std::round(place.s_mm / segment)) % vertices;
+}
+
+ClampParams read_clamp(Table& t, const ThreadParams& p) {
+  using Hold = ClampParams::Hold;
+  ClampParams c;
+  c.at = read_place(t, p);
+  c.hold = t.get_choice("hold", c.hold, {{"position", Hold::position}, {"frame", Hold::frame}});
+  c.velocity = t.get_vec3("velocity_mm_per_s", c.velocity, kSpeed);
+  const double spin = t.get_number("spin_deg_per_s", 0, between(-1e6, 1e6));
+  const Vec3 turn = t.get_vec3("turn_deg_per_s", {}, between(-1e6, 1e6));
+  constexpr std::string_view remedy = "only hold = \"frame\" holds what could turn";
+  if (c.hold == Hold::position && spin != 0) t.reject("spin_deg_per_s", "0", remedy);
+  if (c.hold == Hold::position && !(turn == Vec3{})) t.reject_as("turn_deg_per_s", "not zero", "[0, 0, 0]", remedy);
+  c.spin_rad_per_s = spin * units::rad_per_deg;
+  c.turn_rad_per_s = units::rad_per_deg * turn;
+  const Span span = read_span(t);
+  c.from_s = span.from_s;
+  c.until_s = span.until_s;
+  return c;
+}
+
+void read_clamps(Table& t, ThreadParams& p) {
+  for (Table& clamp : t.get_tables("clamp", 0, kMaxLoads)) {
+    const ClampParams c = read_clamp(clamp, p);
+    const bool drawn = clamp.clean() && vertex_count(p) > 0;
+    const std::size_t vertex = drawn ? vertex_at(c.at, p) : 0;
+    const bool doubled =
+        drawn && std::any_of(p.clamps.begin(), p.clamps.end(), [&](const ClampParams& other) {
+          return vertex_at(other.at, p) == vertex && c.from_s < other.until_s && other.from_s < c.until_s;
+        });
+    if (doubled)
+      clamp.reject_as("at", "vertex " + std::to_string(vertex) + ", which another clamp holds at the same time",
+                      "held by one clamp at a time", "leave one out, or let one end before the other begins");
+    p.clamps.push_back(c);
+  }
+}
+
+ForceParams read_force(Table& t, const ThreadParams& p) {
+  ForceParams f;
+  f.at = read_place(t, p);
+  f.force = units::un_per_mn * t.need_vec3("force_mn", between(-1e9, 1e9));
+  f.ramp_s = t.get_number("ramp_s", f.ramp_s, kTime);
+  const Span span = read_span(t);
+  f.from_s = span.from_s;
+  f.until_s = span.until_s;
+  return f;
+}
+
+void check_segments(Table& t, const ThreadParams& p) {
+  const double length = drawn_length(p);
+  if (!p.closed && length < 2 * p.segment_mm)
+    t.reject("segment_mm", "at most half of the thread's length, " + std::to_string(length) + " mm",
+             "give a shorter segment");
+  if (p.closed && segment_count(p) < kLeastClosed)
+    t.reject("segment_mm", "at most a fifth of the closed thread's length, " + std::to_string(length) + " mm",
+             "give a shorter segment");
+}
+
+}  // namespace
+
+double drawn_length(const ThreadParams& p) {
+  double length = 0;
+  for (std::size_t i = 1; i < p.points.size(); ++i) length += norm(p.points[i] - p.points[i - 1]);
+  if (p.closed && p.points.size() > 1) length += norm(p.points.front() - p.points.back());
+  return length;
+}
+
+double rest_length(const ThreadParams& p) {
+  return drawn_length(p) * p.rest_length_scale;
+}
+
+std::size_t segment_count(const ThreadParams& p) {
+  if (p.points.size() < 2 || !(p.segment_mm > 0)) return 0;
+  return static_cast<std::size_t>(std::clamp(std::round(drawn_length(p) / p.segment_mm), 1.0, 1e9));
+}
+
+std::size_t vertex_count(const ThreadParams& p) {
+  const std::size_t segments = segment_count(p);
+  return segments == 0 ? 0 : segments + (p.closed ? 0 : 1);
+}
+
+ThreadParams read_thread(Table& t, std::vector<std::string>& names) {
+  using Twist = ThreadParams::TwistMode;
+  ThreadParams p;
+  p.name = read_name(t, "thread" + std::to_string(names.size() + 1), names);
+  p.closed = t.get_bool("closed", p.closed);
+  p.points = read_curve(t, p.closed);
+  p.segment_mm = t.get_number("segment_mm", p.segment_mm, between(1e-3, 1e3));
+  p.diameter_mm = t.get_number("diameter_mm", p.diameter_mm, between(1e-3, 1e2));
+  p.inertial = t.get_choice("integrator", false, {{"low-mass", false}, {"inertial", true}});
+  p.rest_shape_as_given = t.get_choice("rest_shape", false, {{"straight", false}, {"as-given", true}});
+  p.rest_length_scale = t.get_number("rest_length_scale", p.rest_length_scale, kRestLengthScale);
+  p.twist_turns = t.get_number("twist_turns", p.twist_turns, between(-1e3, 1e3));
+  p.twist_mode =
+      t.get_choice("twist", p.twist_mode, {{"quasi-static", Twist::quasi_static}, {"unknown", Twist::unknown}});
+  p.velocity = t.get_vec3("velocity_mm_per_s", p.velocity, kSpeed);
+  if (!p.inertial && !(p.velocity == Vec3{}))
+    t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]", "only integrator = \"inertial\" has a velocity to keep");
+  p.material = read_material(t, p);
+  if (!p.points.empty()) check_segments(t, p);
+  read_clamps(t, p);
+  for (Table& force : t.get_tables("force", 0, kMaxLoads)) p.forces.push_back(read_force(force, p));
+  return p;
+}
+
+}  // namespace ligature::config
