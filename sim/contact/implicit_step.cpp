@@ -94,6 +94,7 @@ struct ImplicitStep::Problem {
   double element_force = 0;   // of the last assembly
   double load = 0;
   double per_angle = 0;       // 1/B of an angle
+  double shift = 0;           // that made the matrix positive definite the last time
 
   double inverse_mobility(std::size_t i) const {
     const double per_dt = 1.0 / settings.dt;
@@ -117,6 +118,19 @@ rod::BlockBand<4>& ImplicitStep::band<4>() noexcept {
   return band4_;
 }
 
+template <>
+rod::BlockBand<1>& ImplicitStep::kept_band<1>() noexcept {
+  return kept1_;
+}
+template <>
+rod::BlockBand<3>& ImplicitStep::kept_band<3>() noexcept {
+  return kept3_;
+}
+template <>
+rod::BlockBand<4>& ImplicitStep::kept_band<4>() noexcept {
+  return kept4_;
+}
+
 ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints, const rod::Twist& frames_like)
     : trial_(most_vertices),
       start_force_(most_vertices),
@@ -135,7 +149,10 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
       trial_twist_(frames_like),
       band1_(most_vertices),
       band3_(most_vertices),
-      band4_(most_vertices) {}
+      band4_(most_vertices),
+      kept1_(most_vertices),
+      kept3_(most_vertices),
+      kept4_(most_vertices) {}
 
 // Frames as they are at x, starting from those at the start of the step, with the held ones moved.
 void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
@@ -233,8 +250,9 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) no
   return out;
 }
 
-// Prescribes what is held, factors, and solves for the Newton step. False when the matrix was not positive definite:
-// then nothing is solved, unless `whatever` asks for it.
+// Prescribes what is held, factors, and solves for the Newton step. A matrix that is not positive definite is shifted,
+// H + s I, s growing until it is; false when that did not help, unless `whatever` asks for a solution all the same.
+// (A small shift keeps nearly all of the curvature: a thread that is about to buckle converges as fast as any.)
 template <int D>
 bool ImplicitStep::solve_linear(Problem& p, bool whatever) noexcept {
   constexpr std::size_t stride = D == 1 ? 3 : D;  // scalars of a vertex in gradient_ and step_
@@ -287,7 +305,23 @@ bool ImplicitStep::solve_linear(Problem& p, bool whatever) noexcept {
     for (std::size_t i = 0; i < p.model.edges(); ++i)
       if (p.state.twist.edge_held(i)) fix(own * i + 3);
 
-  if (a.factor() > 0 && !whatever) return false;
+  rod::BlockBand<D>& kept = kept_band<D>();
+  kept = a;
+  if (a.factor() > 0 && !whatever) {
+    const double l = p.model.rest_length, least = p.model.bend_stiffness / (l * l * l) * kLeastShift;
+    double shift = std::max(p.shift / (kShiftGrowth * kShiftGrowth), least);
+    int tries = 0;
+    for (bool positive = false; !positive; shift *= kShiftGrowth) {
+      if (++tries > kMostShifts) return false;
+      a = kept;
+      using Block = typename rod::BlockBand<D>::Block;
+      Block diagonal = shift * Block::Identity();
+      if constexpr (D == 4) diagonal(3, 3) *= l * l;
+      for (std::size_t i = 0; i < n; ++i) a.add(i, diagonal);
+      positive = a.factor() == 0;
+      p.shift = shift;
+    }
+  }
   a.solve(right_.data(), columns);
 
   // (A + G C G^T)^-1 b = y - Z (C^-1 + G^T Z)^-1 G^T y,  y = A^-1 b, Z = A^-1 G: G is made again, with held rows zero.
@@ -394,7 +428,9 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     out.residual = p.load > 0 ? imbalanced / p.load : 0.0;
     out.finite = imbalance.finite;
     if (!out.finite) return out;
-    out.converged = !moving && (still || imbalanced <= p.settings.residual_target * p.load + rounding);
+    // What rounding hides of stretch may be all there is in the soft directions: at least one solve looks there.
+    const double allowed = iteration == 0 ? 0.0 : p.settings.residual_target * p.load + rounding;
+    out.converged = !moving && (still || imbalanced <= allowed);
     if (out.converged || iteration == p.settings.iterations) {
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;

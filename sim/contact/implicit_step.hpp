@@ -11,7 +11,7 @@
 ///
 /// found by Newton's method: an iteration is one assembly, one banded factorisation and one solve (one iteration = one
 /// linearisation, as the thesis does); then the contacts' multipliers move. Where the exact Hessian is not positive
-/// definite the positive one takes its place; Phi must fall along every step, first with a second-order correction of
+/// definite it is shifted, or the positive one takes its place; Phi must fall along every step, first with a second-order correction of
 /// the stretched edges, then by halving. Quasi-static twist couples all joints of a span: a rank-one term per span,
 /// taken in by the Woodbury identity. Bounded iterations, and since Phi never rises a step cannot explode.
 /// Differs from the thesis (one linear solve, then a projected iteration on the coupling matrix): contacts with rigid
@@ -94,6 +94,8 @@ class ImplicitStep {
   void correct_stretch(const Problem& p, rod::Hessian kind) noexcept;
   template <int D>
   rod::BlockBand<D>& band() noexcept;
+  template <int D>
+  rod::BlockBand<D>& kept_band() noexcept;
   void carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
              const std::vector<double>& theta) const noexcept;
   /// Phi. @param twist carried to x
@@ -115,6 +117,9 @@ class ImplicitStep {
   rod::BlockBand<1> band1_;
   rod::BlockBand<3> band3_;
   rod::BlockBand<4> band4_;
+  rod::BlockBand<1> kept1_;  ///< the matrix before it was factored
+  rod::BlockBand<3> kept3_;
+  rod::BlockBand<4> kept4_;
 };
 
 }  // namespace ligature::contact

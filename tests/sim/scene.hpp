@@ -15,6 +15,8 @@ inline constexpr double kRadius = 0.1;
 inline WorldParams thread_over_bench(double height_mm = kRadius) {
   WorldParams p;
   p.gravity = {0, 0, -9810};
+  p.solver.iterations = 8;  // as the appliance affords
+  p.solver.residual_target = 1e-6;
   p.planes.push_back({});
   ThreadParams t;
   t.name = "thread";
