@@ -7,19 +7,6 @@
 namespace ligature::rod {
 namespace {
 
-// Four lanes (the last one zero) fill a register, which three do not.
-using Lanes = Eigen::Array4d;
-
-Lanes lanes(const Vector3d& v) {
-  return {v[0], v[1], v[2], 0.0};
-}
-
-template <class Expression>
-void set_column(Matrix3d& m, int c, const Expression& lane) {
-  const Lanes v = lane;
-  m(0, c) = v[0], m(1, c) = v[1], m(2, c) = v[2];
-}
-
 // An edge shorter than this has no direction: tangent and 1/length are zero then, and so are its forces.
 constexpr double kNoLength = 1e-30;
 // 1 + cos vanishes when the rod folds back on itself; this keeps the curvature finite (|kb| < 3e4).
@@ -43,21 +30,35 @@ double dot(const Vector3d& a, const Vector3d& b) {
   return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
+/// m(r, c) = entry(r, c), plus the diagonal.
+template <class Entry>
+void set(Matrix3d& m, double diagonal, const Entry& entry) {
+  for (int c = 0; c < 3; ++c)
+    for (int r = 0; r < 3; ++r) m(r, c) = r == c ? entry(r, c) + diagonal : entry(r, c);
+}
+template <class Entry>
+void set_symmetric(Matrix3d& m, double diagonal, const Entry& entry) {
+  for (int c = 0; c < 3; ++c) {
+    m(c, c) = entry(c, c) + diagonal;
+    for (int r = c + 1; r < 3; ++r) m(r, c) = m(c, r) = entry(r, c);
+  }
+}
+
 // The turn from one edge to the next.
 struct Turn {
   Direction e, f;
-  Vector3d sine;  // te x tf: relatively exact however small the angle
-  double c, chi;  // cos, 1 + cos
+  Vector3d sine;      // te x tf: relatively exact however small the angle
+  double c, inverse;  // cos, 1/(1 + cos)
 
   Turn(const Vector3d& edge_e, const Vector3d& edge_f)
-      : e(edge_e), f(edge_f), sine(cross(e.t, f.t)), c(dot(e.t, f.t)), chi(std::max(1.0 + c, kFolded)) {}
+      : e(edge_e), f(edge_f), sine(cross(e.t, f.t)), c(dot(e.t, f.t)), inverse(1.0 / std::max(1.0 + c, kFolded)) {}
 
   /// (1-c)/(1+c) = |kb|^2/4, 1-c without cancellation; grows up to the fold.
-  double tan2() const { return (c > 0 ? dot(sine, sine) / chi : 1.0 - c) / chi; }
+  double tan2() const { return (c > 0 ? dot(sine, sine) * inverse : 1.0 - c) * inverse; }
 
   /// kb.(d2e + d2f)/2, -kb.(d1e + d1f)/2 with kb = 2 te x tf/(1+c); d x t is the other director.
   Eigen::Vector2d curvature(const Directors& de, const Directors& df) const {
-    return {(dot(f.t, de.d1) - dot(e.t, df.d1)) / chi, (dot(f.t, de.d2) - dot(e.t, df.d2)) / chi};
+    return {inverse * (dot(f.t, de.d1) - dot(e.t, df.d1)), inverse * (dot(f.t, de.d2) - dot(e.t, df.d2))};
   }
 };
 
@@ -86,7 +87,7 @@ double stretch_energy(const Vector3d& e, double rest_length, double stiffness) n
 
 Vector3d curvature_binormal(const Vector3d& e, const Vector3d& f) noexcept {
   const Turn turn(e, f);
-  return (2.0 / turn.chi) * turn.sine;
+  return (2.0 * turn.inverse) * turn.sine;
 }
 
 VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_length, double stiffness,
@@ -96,47 +97,36 @@ VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_lengt
   //   dc/df = b/|f|       d2c/dedf = P_e P_f/(|e||f|),  P_e P_f = I - te te^T - a tf^T
   const Turn turn(e, f);
   const double k = 2.0 * stiffness / rest_length, cosine = turn.c;
-  const double inverse = 1.0 / turn.chi, first = -2.0 * k * inverse * inverse;
-  const Vector3d a3 = cross(turn.sine, turn.e.t), b3 = cross(turn.f.t, turn.sine);
+  const double inverse = turn.inverse, first = -2.0 * k * inverse * inverse;
+  const Vector3d a = cross(turn.sine, turn.e.t), b = cross(turn.f.t, turn.sine);
   VertexTerm out;
   out.energy = k * turn.tan2();
-  out.gradient_e = (first * turn.e.inverse) * a3;
-  out.gradient_f = (first * turn.f.inverse) * b3;
+  out.gradient_e = (first * turn.e.inverse) * a;
+  out.gradient_f = (first * turn.f.inverse) * b;
 
   const double ee = turn.e.inverse * turn.e.inverse, ef = turn.e.inverse * turn.f.inverse,
                ff = turn.f.inverse * turn.f.inverse;
-  const Lanes te = lanes(turn.e.t), tf = lanes(turn.f.t);
-  double diagonal_ee, diagonal_ef, diagonal_ff;
+  const Vector3d &te = turn.e.t, &tf = turn.f.t;
   if (kind == Hessian::exact) {
-    const double second = -2.0 * first * inverse;
-    const Lanes a = lanes(a3), b = lanes(b3);
-    const Lanes a_ee = ee * (second * a - first * te), t_ee = ee * first * (cosine * te - a);
-    const Lanes b_ff = ff * (second * b - first * tf), t_ff = ff * first * (cosine * tf - b);
-    const Lanes a_ef = ef * (second * b - first * tf), t_ef = (-ef * first) * te;
-    for (int c = 0; c < 3; ++c) {
-      set_column(out.hessian_ee, c, a * a_ee[c] + te * t_ee[c]);
-      set_column(out.hessian_ff, c, b * b_ff[c] + tf * t_ff[c]);
-      set_column(out.hessian_ef, c, a * a_ef[c] + te * t_ef[c]);
-    }
-    diagonal_ee = -first * cosine * ee, diagonal_ff = -first * cosine * ff, diagonal_ef = first * ef;
+    const double second = -2.0 * first * inverse, round = -first * cosine;
+    const Vector3d a_e = ee * (second * a - first * te), t_e = (ee * first) * (cosine * te - a);
+    const Vector3d b_f = ff * (second * b - first * tf), t_f = (ff * first) * (cosine * tf - b);
+    const Vector3d a_f = ef * (second * b - first * tf), t_ef = (ef * first) * te;
+    set_symmetric(out.hessian_ee, ee * round, [&](int r, int c) { return a[r] * a_e[c] + te[r] * t_e[c]; });
+    set_symmetric(out.hessian_ff, ff * round, [&](int r, int c) { return b[r] * b_f[c] + tf[r] * t_f[c]; });
+    set(out.hessian_ef, ef * first, [&](int r, int c) { return a[r] * a_f[c] - te[r] * t_ef[c]; });
   } else {
     // J^T J of kb = 2 te x tf/(1+c):  J_e = -(2 [tf] + kb s^T)/((1+c)|e|),  J_f = (2 [te] - kb s^T)/((1+c)|f|),
     // s = te + tf; and, as [tf]^T kb = p, [te]^T kb = q, [tf]^T [te] = c I - te tf^T, their products have closed forms.
-    const double ss = 0.5 * k * inverse * inverse;
-    const Vector3d kb = (2.0 * inverse) * turn.sine;
-    const Lanes p = lanes(cross(kb, turn.f.t)), q = lanes(cross(kb, turn.e.t)), s = te + tf;
-    const Lanes s_e = 2.0 * p + dot(kb, kb) * s, s_f = dot(kb, kb) * s - 2.0 * q;
-    for (int c = 0; c < 3; ++c) {
-      set_column(out.hessian_ee, c, ss * ee * (p * (2.0 * s[c]) + s * s_e[c] - tf * (4.0 * tf[c])));
-      set_column(out.hessian_ff, c, ss * ff * (s * s_f[c] - q * (2.0 * s[c]) - te * (4.0 * te[c])));
-      set_column(out.hessian_ef, c, ss * ef * (te * (4.0 * tf[c]) + p * (2.0 * s[c]) + s * s_f[c]));
-    }
-    diagonal_ee = 4.0 * ss * ee, diagonal_ff = 4.0 * ss * ff, diagonal_ef = -4.0 * ss * ef * cosine;
-  }
-  for (int c = 0; c < 3; ++c) {
-    out.hessian_ee(c, c) += diagonal_ee;
-    out.hessian_ff(c, c) += diagonal_ff;
-    out.hessian_ef(c, c) += diagonal_ef;
+    const double ss = 0.5 * k * inverse * inverse, s_ee = ss * ee, s_ff = ss * ff, s_ef = ss * ef;
+    const Vector3d kb = (2.0 * inverse) * turn.sine, s = te + tf, p = 2.0 * cross(kb, tf), q = 2.0 * cross(kb, te);
+    const Vector3d s_e = p + dot(kb, kb) * s, s_f = dot(kb, kb) * s - q, te4 = 4.0 * te, tf4 = 4.0 * tf;
+    set_symmetric(out.hessian_ee, 4.0 * s_ee,
+                  [&](int r, int c) { return s_ee * (p[r] * s[c] + s[r] * s_e[c] - tf[r] * tf4[c]); });
+    set_symmetric(out.hessian_ff, 4.0 * s_ff,
+                  [&](int r, int c) { return s_ff * (s[r] * s_f[c] - q[r] * s[c] - te[r] * te4[c]); });
+    set(out.hessian_ef, -4.0 * s_ef * cosine,
+        [&](int r, int c) { return s_ef * (te[r] * tf4[c] + p[r] * s[c] + s[r] * s_f[c]); });
   }
   return out;
 }
@@ -149,7 +139,7 @@ VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
   // Derivatives of kb/(2|e|), kb/(2|f|), symmetrised on the diagonal; s = (te + tf)/(1 + c):
   //   ee  -(kb (te + s)^T + (te + s) kb^T)/(4|e|^2)       ef  ([te]/(1 + c) - kb s^T/2)/(|e||f|)
   const Turn turn(e, f);
-  const double inverse = 1.0 / turn.chi, ef = turn.e.inverse * turn.f.inverse;
+  const double inverse = turn.inverse, ef = turn.e.inverse * turn.f.inverse;
   const Vector3d half = inverse * turn.sine;
   VertexTerm out;
   out.gradient_e = turn.e.inverse * half;
@@ -159,12 +149,9 @@ VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
   const Vector3d s = inverse * (te + tf);
   const Vector3d s_e = (-0.5 * turn.e.inverse * turn.e.inverse) * (te + s),
                  s_f = (-0.5 * turn.f.inverse * turn.f.inverse) * (tf + s), s_ef = -ef * s;
-  for (int c = 0; c < 3; ++c)
-    for (int r = 0; r < 3; ++r) {
-      out.hessian_ee(r, c) = half[r] * s_e[c] + s_e[r] * half[c];
-      out.hessian_ff(r, c) = half[r] * s_f[c] + s_f[r] * half[c];
-      out.hessian_ef(r, c) = half[r] * s_ef[c];
-    }
+  set_symmetric(out.hessian_ee, 0.0, [&](int r, int c) { return half[r] * s_e[c] + s_e[r] * half[c]; });
+  set_symmetric(out.hessian_ff, 0.0, [&](int r, int c) { return half[r] * s_f[c] + s_f[r] * half[c]; });
+  set(out.hessian_ef, 0.0, [&](int r, int c) { return half[r] * s_ef[c]; });
   const Vector3d x = (ef * inverse) * te;
   out.hessian_ef(0, 1) -= x[2], out.hessian_ef(1, 0) += x[2];
   out.hessian_ef(0, 2) += x[1], out.hessian_ef(2, 0) -= x[1];
@@ -181,7 +168,7 @@ JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const
                 const JointLaw& law, Hessian kind) noexcept {
   const Turn turn(e, f);
   const Vector3d &te = turn.e.t, &tf = turn.f.t;
-  const double c = turn.c, inverse = 1.0 / turn.chi, ie = turn.e.inverse, jf = turn.f.inverse;
+  const double c = turn.c, inverse = turn.inverse, ie = turn.e.inverse, jf = turn.f.inverse;
   const Eigen::Vector2d k = turn.curvature(de, df);
   const double bend = law.bend_stiffness / law.rest_length, torsion = law.twist_stiffness / law.rest_length;
   const Eigen::Vector2d off = k - law.rest_curvature, w = bend * off;

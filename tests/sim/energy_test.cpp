@@ -162,6 +162,8 @@ TEST(BendStraight, GradientAndExactHessianAreDerivatives) {
           },
           both(e, f));
       EXPECT_LT((H - hessian_of(term)).norm(), regime.tolerance * kBendScale / kLength) << regime.name;
+      EXPECT_EQ(term.hessian_ee, term.hessian_ee.transpose());
+      EXPECT_EQ(term.hessian_ff, term.hessian_ff.transpose());
     }
 }
 
@@ -493,6 +495,266 @@ TEST(Joint, IsTheStraightBendWhereFramesAreUntwisted) {
       EXPECT_LT((weights().asDiagonal() * (term.hessian - H) * weights().asDiagonal()).norm(), 200 * scale)
           << regime.name;
     }
+}
+
+// --------------------------------------------------------------------------------------------------- half element,
+// clamp
+
+TEST(HalfElement, LengthOfTheHeldTangentDoesNotMatter) {
+  Random random(15);
+  for (const Regime& regime : kRegimes)
+    for (const double length : {0.01, 0.5, 7.0})
+      for (const Hessian kind : {Hessian::exact, Hessian::positive}) {
+        const Jointed j = jointed(random, regime.size);
+        const Vector3d t = j.base.e.normalized(), f = j.base.f;
+        const auto unit = bend_straight(t, f, kLength / 2, kStiffness, kind);
+        const auto other = bend_straight(length * t, f, kLength / 2, kStiffness, kind);
+        // Rounding of a unit vector, 1e-16, in all of them.
+        const double scale = 1e-14 * kBendScale * (1 + unit.energy);
+        EXPECT_NEAR(unit.energy, other.energy, scale);
+        EXPECT_LT((unit.gradient_f - other.gradient_f).norm(), scale);
+        EXPECT_LT((unit.hessian_ff - other.hessian_ff).norm(), 10 * scale / kLength);
+        EXPECT_LT((t.cross(unit.gradient_e) - length * t.cross(other.gradient_e)).norm(), scale);
+        const auto turn = holonomy(t, f), same = holonomy(length * t, f);
+        EXPECT_LT((turn.gradient_f - same.gradient_f).norm(), 1e-14 / kLength);
+        EXPECT_LT((turn.hessian_ff - same.hessian_ff).norm(), 1e-13 / (kLength * kLength));
+        const auto a = joint(t, f, j.de(), j.df(), j.twist, j.law, kind);
+        const auto b = joint(length * t, f, j.de(), j.df(), j.twist, j.law, kind);
+        const double size = 1e-13 * a.hessian.norm();
+        EXPECT_NEAR(a.energy, b.energy, 1e-14 * (1 + a.energy));
+        EXPECT_LT((a.gradient - b.gradient).tail<5>().norm(), 1e-13 * (1 + a.gradient.norm()));
+        EXPECT_LT(((a.hessian - b.hessian).bottomRightCorner<5, 5>().norm()), size);
+      }
+}
+
+// The held frame (unit tangent t, director u) stands for e or for f and turns rigidly.
+enum class Side { before, behind };
+Matrix3d rotation(const Vector3d& w) {
+  return w.norm() > 0 ? Eigen::AngleAxisd(w.norm(), w.normalized()).toRotationMatrix() : Matrix3d(Matrix3d::Identity());
+}
+Base turned_frame(Base b, Side side, const Vector3d& w) {
+  const Matrix3d R = rotation(w);
+  if (side == Side::before) {
+    b.e = R * b.e, b.u = R * b.u;
+  } else {
+    b.f = R * b.f, b.w = R * b.w;
+  }
+  return b;
+}
+
+TEST(ClampTorque, IsTheDerivativeOfTheEnergyWhenTheHeldFrameTurns) {
+  Random random(16);
+  for (const Regime& regime : kRegimes)
+    for (const Side side : {Side::before, Side::behind})
+      for (int i = 0; i < 20; ++i) {
+        Jointed j = jointed(random, regime.size);
+        Vector3d& held = side == Side::before ? j.base.e : j.base.f;
+        held.normalize();
+        const Vector3d t = held;
+        const auto energy = [&](const VectorXd& w) {
+          const Base b = turned_frame(j.base, side, Vector3d(w / kLength));
+          const double twist = j.twist + b.twist(b.e, b.f) - j.base.twist(j.base.e, j.base.f);
+          return scalar(joint_energy(b.e, b.f, about(b.e, b.u), about(b.f, b.w), twist, j.law));
+        };
+        const MatrixXd numeric = derivative(energy, Vector3d::Zero()) * kLength;
+        const JointTerm term = j.term(Hessian::exact);
+        const Vector3d torque = side == Side::before ? clamp_torque(t, term.gradient.head<3>(), term.gradient[6])
+                                                     : clamp_torque(t, term.gradient.segment<3>(3), term.gradient[7]);
+        // Rounding of energies of some hundred, over 4e-3.
+        EXPECT_LT((numeric.transpose() - torque).norm(),
+                  std::max(regime.tolerance, 1e-12 * (1 + term.energy)) * kStiffness / kLength)
+            << regime.name;
+      }
+}
+
+TEST(ClampTorque, OfAStraightRestShapeTakesBendAndTwistTogether) {
+  Random random(17);
+  for (const Regime& regime : kRegimes)
+    for (const Side side : {Side::before, Side::behind})
+      for (int i = 0; i < 20; ++i) {
+        Base b = base(random, regime.size);
+        Vector3d& held = side == Side::before ? b.e : b.f;
+        held.normalize();
+        const double s = kTwistStiffness / (kLength / 2);
+        const auto energy = [&](const VectorXd& w) {
+          const Base moved = turned_frame(b, side, Vector3d(w / kLength));
+          const double m = moved.twist(moved.e, moved.f);
+          return scalar(bend_straight_energy(moved.e, moved.f, kLength / 2, kStiffness) + 0.5 * s * m * m);
+        };
+        const MatrixXd numeric = derivative(energy, Vector3d::Zero()) * kLength;
+        const auto bend = bend_straight(b.e, b.f, kLength / 2, kStiffness, Hessian::exact), turn = holonomy(b.e, b.f);
+        const double M = s * b.twist(b.e, b.f);
+        const Vector3d torque = side == Side::before ? clamp_torque(b.e, bend.gradient_e + M * turn.gradient_e, -M)
+                                                     : clamp_torque(b.f, bend.gradient_f + M * turn.gradient_f, M);
+        EXPECT_LT((numeric.transpose() - torque).norm(), 4 * regime.tolerance * kStiffness / kLength) << regime.name;
+      }
+}
+
+// -------------------------------------------------------------------------------------------- invariance, balance,
+// limits
+
+TEST(Energies, TurnWithTheFrame) {
+  Random random(18);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 20; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const Matrix3d R = rotation(random_vector(random, 2));
+      Matrix6d R6 = Matrix6d::Zero();
+      R6.topLeftCorner<3, 3>() = R6.bottomRightCorner<3, 3>() = R;
+      Matrix8d R8 = Matrix8d::Identity();
+      R8.topLeftCorner<6, 6>() = R6;
+      const Vector3d &e = j.base.e, &f = j.base.f, Re = R * e, Rf = R * f;
+      const Matrix8d W = weights().asDiagonal();
+      for (const Hessian kind : {Hessian::exact, Hessian::positive}) {
+        // Rounding of the turned vectors, some 1e-16, in units of the law's scale.
+        const auto s = stretch(e, kLength, kStiffness, kind), Rs = stretch(Re, kLength, kStiffness, kind);
+        EXPECT_NEAR(s.energy, Rs.energy, 1e-14 * kStiffness * kLength);
+        EXPECT_LT((R * s.gradient - Rs.gradient).norm(), 1e-14 * kStiffness);
+        EXPECT_LT((R * s.hessian * R.transpose() - Rs.hessian).norm(), 1e-13 * kStiffness / kLength);
+        const auto b = bend_straight(e, f, kLength, kStiffness, kind),
+                   Rb = bend_straight(Re, Rf, kLength, kStiffness, kind);
+        const double size = 1e-13 * (kStiffness / kLength + b.energy);
+        EXPECT_NEAR(b.energy, Rb.energy, size);
+        EXPECT_LT((R6 * gradient_of(b) - gradient_of(Rb)).norm() * kLength, 10 * size);
+        EXPECT_LT((R6 * hessian_of(b) * R6.transpose() - hessian_of(Rb)).norm() * kLength * kLength, 100 * size);
+        const Directors Rde{R * j.de().d1, R * j.de().d2}, Rdf{R * j.df().d1, R * j.df().d2};
+        const auto t = j.term(kind), Rt = joint(Re, Rf, Rde, Rdf, j.twist, j.law, kind);
+        EXPECT_NEAR(t.energy, Rt.energy, 1e-13 * (1 + t.energy));
+        EXPECT_LT((W * (R8 * t.gradient - Rt.gradient)).norm(), 1e-13 * (kStiffness / kLength + t.gradient.norm()));
+        EXPECT_LT((W * (R8 * t.hessian * R8.transpose() - Rt.hessian) * W).norm(),
+                  1e-13 * (kStiffness / kLength + (W * t.hessian * W).norm()));
+      }
+      const auto h = holonomy(e, f), Rh = holonomy(Re, Rf);
+      EXPECT_LT((R6 * gradient_of(h) - gradient_of(Rh)).norm(), 1e-13 / kLength);
+      EXPECT_LT((R6 * hessian_of(h) * R6.transpose() - hessian_of(Rh)).norm(), 1e-12 / (kLength * kLength));
+    }
+}
+
+TEST(Energies, OfOneJointHaveNoTorque) {
+  Random random(19);
+  for (const Regime& regime : kRegimes)
+    for (int i = 0; i < 50; ++i) {
+      const Jointed j = jointed(random, regime.size);
+      const Vector3d &e = j.base.e, &f = j.base.f, te = e.normalized(), tf = f.normalized();
+      EXPECT_LT(e.cross(stretch(e, kLength, kStiffness, Hessian::exact).gradient).norm(), 1e-15 * kStiffness * kLength);
+      const auto bend = bend_straight(e, f, kLength, kStiffness, Hessian::exact);
+      const Vector3d torque = e.cross(bend.gradient_e);
+      EXPECT_LE((torque + f.cross(bend.gradient_f)).norm(), 1e-14 * torque.norm());  // of itself, even at 1e-8
+      // The frame of an edge that the whole turns by w turns by w.t against the carried one.
+      const auto turn = holonomy(e, f);
+      EXPECT_LT((e.cross(turn.gradient_e) + f.cross(turn.gradient_f) - te + tf).norm(), 1e-14);
+      const Vector8d g = j.term(Hessian::exact).gradient;
+      EXPECT_LT((e.cross(g.head<3>()) + f.cross(g.segment<3>(3)) + g[6] * te + g[7] * tf).norm(), 1e-13 * g.norm());
+    }
+}
+
+// A rod with its frames: its own vertices, material angles, twists; the first vertex clamped, and one in the middle.
+TEST(Energies, OfAWholeRodBalanceWithWhatItsFramesHold) {
+  Random random(20);
+  const std::size_t n = 40;
+  std::vector<Vector3d> x, force(n, Vector3d::Zero());
+  for (std::size_t i = 0; i < n; ++i)
+    x.push_back(kLength * static_cast<double>(i) * Vector3d::UnitX() + random_vector(random, 0.06));
+  std::vector<Directors> d;
+  std::vector<double> moment(n - 1, 0.0);
+  for (std::size_t i = 0; i + 1 < n; ++i) {
+    const Vector3d e = x[i + 1] - x[i];
+    d.push_back(about(e, e.cross(random_unit(random)).normalized()));
+  }
+  const auto law = [&](double length) {
+    return JointLaw{length, kStiffness, kTwistStiffness, {random.normal(), random.normal()}, random.normal()};
+  };
+  double size = 0;
+  const auto pull = [&](std::size_t edge, const Vector3d& gradient) {
+    force[edge] -= gradient, force[edge + 1] += gradient, size += gradient.norm();
+  };
+  Vector3d clamps = Vector3d::Zero();
+  for (std::size_t i = 0; i + 1 < n; ++i) pull(i, stretch(x[i + 1] - x[i], kLength, 7e2, Hessian::exact).gradient);
+  for (std::size_t v = 0; v + 1 < n; ++v) {
+    const bool held = v == 0 || v == n / 2;
+    const Vector3d f = x[v + 1] - x[v], t = held ? random_vector(random, 0.3) + Vector3d::UnitX() : f;
+    const Directors frame = about(t, t.cross(random_unit(random)).normalized());
+    if (held) {
+      const Vector3d unit = t.normalized();
+      const auto g = joint(unit, f, frame, d[v], random.normal(), law(kLength / 2), Hessian::exact).gradient;
+      pull(v, g.segment<3>(3)), moment[v] += g[7];
+      clamps += clamp_torque(unit, g.head<3>(), g[6]);
+      if (v > 0) {
+        const Vector3d e = x[v] - x[v - 1];
+        const auto h = joint(e, unit, d[v - 1], frame, random.normal(), law(kLength / 2), Hessian::exact).gradient;
+        pull(v - 1, h.head<3>()), moment[v - 1] += h[6];
+        clamps += clamp_torque(unit, h.segment<3>(3), h[7]);
+      }
+    } else {
+      const Vector3d e = x[v] - x[v - 1];
+      const auto g = joint(e, f, d[v - 1], d[v], random.normal(), law(kLength), Hessian::exact).gradient;
+      pull(v - 1, g.head<3>()), pull(v, g.segment<3>(3));
+      moment[v - 1] += g[6], moment[v] += g[7];
+    }
+  }
+  // Turning the rod with all its frames changes no energy: forces, the moments dE/dtheta about their edges and the
+  // torques of the clamps balance. Where theta is free it is at rest and dE/dtheta = 0, so that only held frames count.
+  Vector3d sum = Vector3d::Zero(), torque = clamps;
+  for (std::size_t i = 0; i < n; ++i) sum += force[i], torque += x[i].cross(force[i]);
+  for (std::size_t i = 0; i + 1 < n; ++i) torque += moment[i] * (x[i + 1] - x[i]).normalized();
+  EXPECT_GT(clamps.norm(), 1);
+  EXPECT_LT(sum.norm(), 1e-14 * size);
+  EXPECT_LT(torque.norm(), 1e-14 * size * kLength * static_cast<double>(n));
+}
+
+TEST(Energies, OfAWholeTwistedRodBalanceWithTheMomentsAtItsEnds) {
+  // Quasi-static: one moment M along the rod, held by the frames of the first and of the last edge.
+  Random random(21);
+  const std::size_t n = 40;
+  const double M = 5;
+  std::vector<Vector3d> x;
+  for (std::size_t i = 0; i < n; ++i)
+    x.push_back(kLength * static_cast<double>(i) * Vector3d::UnitX() + random_vector(random, 0.06));
+  Vector3d sum = Vector3d::Zero(), torque = Vector3d::Zero();
+  double size = 0;
+  for (std::size_t v = 1; v + 1 < n; ++v) {
+    const Vector3d e = x[v] - x[v - 1], f = x[v + 1] - x[v];
+    const auto turn = holonomy(e, f), bend = bend_straight(e, f, kLength, kStiffness, Hessian::exact);
+    const Vector3d ge = bend.gradient_e + M * turn.gradient_e, gf = bend.gradient_f + M * turn.gradient_f;
+    sum += -ge + (ge - gf) + gf;
+    torque += x[v - 1].cross(-ge) + x[v].cross(ge - gf) + x[v + 1].cross(gf);
+    size += ge.norm() + gf.norm();
+  }
+  const Vector3d first = (x[1] - x[0]).normalized(), last = (x[n - 1] - x[n - 2]).normalized();
+  EXPECT_LT(sum.norm(), 1e-14 * size);
+  EXPECT_LT((torque - M * first + M * last).norm(), 1e-14 * size * kLength * static_cast<double>(n));
+}
+
+TEST(Energies, StayFiniteWhereEdgesFoldOrVanish) {
+  const Vector3d x = kLength * Vector3d::UnitX();
+  Random random(22);
+  std::vector<Vector3d> all = {Vector3d::Zero(), x,          -x,      1e-31 * x, 1e-28 * x,
+                               -1e-20 * x,       1e-200 * x, 1e3 * x, 1e100 * x};
+  for (double off = 1e-17; off < 1; off *= 10) all.push_back(-x + off * kLength * Vector3d::UnitY());
+  all.push_back(random_unit(random)), all.push_back(-all.back());
+  const auto finite = [](const VertexTerm& term) {
+    EXPECT_TRUE(std::isfinite(term.energy) && gradient_of(term).allFinite() && hessian_of(term).allFinite());
+  };
+  for (const Vector3d& e : all)
+    for (const Hessian kind : {Hessian::exact, Hessian::positive}) {
+      const auto term = stretch(e, kLength, kStiffness, kind);
+      EXPECT_TRUE(std::isfinite(term.energy) && term.gradient.allFinite() && term.hessian.allFinite());
+      if (kind == Hessian::positive) expect_semidefinite(term.hessian);
+      for (const Vector3d& f : all) {
+        const auto bend = bend_straight(e, f, kLength, kStiffness, kind);
+        finite(bend);
+        if (kind == Hessian::positive && e.norm() > 1e-3 && f.norm() > 1e-3) expect_semidefinite(hessian_of(bend));
+        finite(holonomy(e, f));
+        EXPECT_LT(curvature_binormal(e, f).norm(), 3e4);
+        const Directors de = about(x, Vector3d::UnitY()), df = about(x, Vector3d::UnitZ());
+        const auto t = joint(e, f, de, df, 3.0, {kLength, kStiffness, kTwistStiffness, {0.1, 0.2}, 0.3}, kind);
+        EXPECT_TRUE(std::isfinite(t.energy) && t.gradient.allFinite() && t.hessian.allFinite());
+        EXPECT_EQ(t.hessian, t.hessian.transpose());
+      }
+    }
+  const auto none = bend_straight(Vector3d::Zero(), x, kLength, kStiffness, Hessian::exact);
+  EXPECT_EQ(gradient_of(none).norm(), 0);
+  EXPECT_EQ(hessian_of(none).norm(), 0);
 }
 
 }  // namespace
