@@ -21,7 +21,7 @@ Vector3d any_normal(const Vector3d& t) {
 
 Vector3d unit_or(const Vector3d& v, const Vector3d& otherwise) {
   const double length = v.norm();
-  return length > 1e-150 ? Vector3d(v / length) : otherwise;
+  return length > 1e-150 && length < 1e150 ? Vector3d(v / length) : otherwise;
 }
 
 Vector3d made_normal(const Vector3d& v, const Vector3d& t) {
@@ -45,36 +45,55 @@ struct Pair {
 };
 
 // By how much r of a joint grows as its tangents turn from `a` to `b`: the area that the arc between them sweeps over
-// the sphere, as the holonomy round (before, behind, behind', before') is that area. First one moves, then the other,
-// in steps small enough to be told from the other way round.
+// the sphere, as the holonomy round (before, behind, behind', before') is that area. First one moves, then the other.
 double swept(const Pair& a, const Pair& b) {
-  constexpr int steps = 8;
-  double area = 0;
-  Pair p = a;
-  for (int k = 1; k <= steps; ++k) {
-    const double s = static_cast<double>(k) / steps;
-    const Pair q = {unit_or((1.0 - s) * a.before + s * b.before, b.before),
-                    unit_or((1.0 - s) * a.behind + s * b.behind, b.behind)};
-    area += spherical_area(p.before, p.behind, q.behind) + spherical_area(p.before, q.behind, q.before);
-    p = q;
-  }
-  return area;
+  return spherical_area(a.before, a.behind, b.behind) + spherical_area(a.before, b.behind, b.before);
 }
 
-// True where |swept| < pi can be told without it: each triangle below a quarter of the half sphere.
+// True where it does not matter which of both moves first, nor how fast: on no way they come to point against each
+// other. (Together they move by less than the distance, at the start or at the end, of one from the other's opposite.)
+bool any_order(const Pair& a, const Pair& b) {
+  const double moved2 = (b.before - a.before).squaredNorm() + (b.behind - a.behind).squaredNorm();
+  return 2.0 * moved2 < std::max((a.before + a.behind).squaredNorm(), (b.before + b.behind).squaredNorm());
+}
+
+// True where besides |swept| < pi, so that the nearest angle is the right one.
 bool sweeps_little(const Pair& a, const Pair& b) {
   const double old_turn = a.before.dot(a.behind), new_turn = b.before.dot(b.behind);
   const double before = a.before.dot(b.before), behind = a.behind.dot(b.behind);
-  // Four arcs below 75.5 degrees enclose less than pi (isoperimetric inequality of the sphere).
+  // Four arcs below 75.5 degrees: together less than 2 pi, so no opposites on the way, and they enclose less than pi
+  // (isoperimetric inequality of the sphere).
   if (std::min(std::min(old_turn, new_turn), std::min(before, behind)) > 0.25) return true;
+  if (!any_order(a, b)) return false;
+  // Each triangle below pi/2.
   const double diagonal = a.before.dot(b.behind);
   const double den_behind = 1.0 + old_turn + behind + diagonal, den_before = 1.0 + diagonal + new_turn + before;
   return den_behind > std::abs(a.before.dot(a.behind.cross(b.behind))) &&
          den_before > std::abs(a.before.dot(b.behind.cross(b.before)));
 }
 
-double expected(double was, const Pair& a, const Pair& b) {
-  return sweeps_little(a, b) ? was : was + swept(a, b);
+// Follows two edges that move evenly from e0, f0 to e1, f1, in steps as small as it takes to be told from other ways.
+double swept_evenly(const Vector3d& e0, const Vector3d& f0, const Vector3d& e1, const Vector3d& f1, const Pair& a,
+                    const Pair& b) {
+  constexpr int most_tries = 200;
+  constexpr double least = 1.0 / 65536.0;
+  double area = 0, s = 0, step = 1;
+  Pair p = a;
+  for (int k = 0; k < most_tries && s < 1; ++k) {
+    step = std::min(step, 1.0 - s);
+    const double u = s + step;
+    const Pair q =
+        u < 1 ? Pair{unit_or((1.0 - u) * e0 + u * e1, b.before), unit_or((1.0 - u) * f0 + u * f1, b.behind)} : b;
+    if (step > least && !any_order(p, q)) {
+      step *= 0.5;
+      continue;
+    }
+    area += swept(p, q);
+    p = q;
+    s = u;
+    step *= 2;
+  }
+  return s < 1 ? area + swept(p, b) : area;
 }
 
 }  // namespace
@@ -96,6 +115,7 @@ Twist::Twist(const std::vector<Vector3d>& x, bool closed, std::size_t most_held)
     : n_(x.size()),
       closed_(closed),
       tangent_(edges()),
+      length_(edges(), 0.0),
       director_(edges()),
       reference_(n_, 0.0),
       theta_(edges(), 0.0),
@@ -137,6 +157,7 @@ void Twist::restart(const std::vector<Vector3d>& x) noexcept {
   for (std::size_t i = 0; i < edges(); ++i) {
     const std::size_t next = i + 1 < n_ ? i + 1 : 0;
     tangent_[i] = unit_or(x[next] - x[i], i ? tangent_[i - 1] : Vector3d::UnitX());
+    length_[i] = (x[next] - x[i]).dot(tangent_[i]);
     director_[i] = i == 0
                        ? any_normal(tangent_[0])
                        : made_normal(parallel_transport(director_[i - 1], tangent_[i - 1], tangent_[i]), tangent_[i]);
@@ -167,36 +188,43 @@ void Twist::carry(const Twist& from, const std::vector<Vector3d>& x) noexcept {
     std::copy(from.span_of_.begin(), from.span_of_.end(), span_of_.begin());
   }
   const std::size_t m = edges();
-  Vector3d first_tangent = from.tangent_[0];  // as they were, since `from` may be this one
-  Vector3d tangent_before = Vector3d::Zero();
-  const auto follow_joint = [&](std::size_t i, const Vector3d& was_before, const Vector3d& was_behind) {
+  struct Was {  // an edge before it is carried, since `from` may be this one
+    Vector3d tangent = Vector3d::Zero();
+    double length = 0;
+    Vector3d edge() const { return length * tangent; }
+  };
+  const Was first = {from.tangent_[0], from.length_[0]};
+  const auto follow_joint = [&](std::size_t i, const Was& before, const Was& behind) {
     const std::size_t a = edge_before(i), b = edge_behind(i);
-    if (slot_[i] < 0) {
-      if (a == none || b == none) return;
-      reference_[i] = nearest_turn(reference_angle(i),
-                                   expected(from.reference_[i], {was_before, was_behind}, {tangent_[a], tangent_[b]}));
-      return;
+    if (a != none && b != none) {
+      const Pair was = {before.tangent, behind.tangent}, is = {tangent_[a], tangent_[b]};
+      double to = from.reference_[i];
+      if (!sweeps_little(was, is))
+        to += swept_evenly(before.edge(), behind.edge(), length_[a] * is.before, length_[b] * is.behind, was, is);
+      reference_[i] = nearest_turn(reference_angle(i), to);
     }
+    if (slot_[i] < 0) return;
+    // Where one tangent stands still the other one's way over the sphere is one arc, whatever its length does.
     Frame& f = frames_[static_cast<std::size_t>(slot_[i])];
     if (a != none)
       f.reference[0] = nearest_turn(half_reference_angle(i, 0),
-                                    expected(f.reference[0], {was_before, f.tangent}, {tangent_[a], f.tangent}));
+                                    f.reference[0] + spherical_area(before.tangent, f.tangent, tangent_[a]));
     if (b != none)
       f.reference[1] = nearest_turn(half_reference_angle(i, 1),
-                                    expected(f.reference[1], {f.tangent, was_behind}, {f.tangent, tangent_[b]}));
+                                    f.reference[1] + spherical_area(f.tangent, behind.tangent, tangent_[b]));
   };
+  Was before;
   for (std::size_t i = 0; i < m; ++i) {
-    const Vector3d was = from.tangent_[i];
-    const Vector3d t = unit_or(x[i + 1 < n_ ? i + 1 : 0] - x[i], was);
-    director_[i] = made_normal(parallel_transport(from.director_[i], was, t), t);
+    const Was was = {from.tangent_[i], from.length_[i]};
+    const Vector3d e = x[i + 1 < n_ ? i + 1 : 0] - x[i];
+    const Vector3d t = unit_or(e, was.tangent);
+    director_[i] = made_normal(parallel_transport(from.director_[i], was.tangent, t), t);
     tangent_[i] = t;
-    if (i > 0 || !closed_) follow_joint(i, tangent_before, was);
-    tangent_before = was;
+    length_[i] = e.dot(t);
+    if (i > 0 || !closed_) follow_joint(i, before, was);
+    before = was;
   }
-  if (closed_)
-    follow_joint(0, tangent_before, first_tangent);
-  else
-    follow_joint(n_ - 1, tangent_before, tangent_before);
+  follow_joint(closed_ ? 0 : n_ - 1, before, first);
 }
 
 void Twist::insert(double turns) noexcept {
@@ -283,20 +311,15 @@ void Twist::set_frame(std::size_t vertex, const Vector3d& tangent, const Vector3
   const double spin = signed_angle(parallel_transport(carried_from, was, f.tangent), f.director, f.tangent);
   if (const std::size_t e = edge_before(vertex); e != none)
     f.reference[0] = nearest_turn(half_reference_angle(vertex, 0),
-                                  f.reference[0] + spin + swept({tangent_[e], was}, {tangent_[e], f.tangent}));
+                                  f.reference[0] + spin + spherical_area(tangent_[e], was, f.tangent));
   if (const std::size_t e = edge_behind(vertex); e != none)
     f.reference[1] = nearest_turn(half_reference_angle(vertex, 1),
-                                  f.reference[1] - spin + swept({was, tangent_[e]}, {f.tangent, tangent_[e]}));
+                                  f.reference[1] - spin + spherical_area(was, tangent_[e], f.tangent));
 }
 
 void Twist::release_frame(std::size_t vertex) noexcept {
   if (slot_[vertex] < 0) return;
-  Frame& f = frames_[static_cast<std::size_t>(slot_[vertex])];
-  const std::size_t a = edge_before(vertex), b = edge_behind(vertex);
-  if (a != none && b != none)
-    reference_[vertex] = nearest_turn(
-        reference_angle(vertex), f.reference[0] + f.reference[1] + spherical_area(tangent_[a], f.tangent, tangent_[b]));
-  f = Frame{};
+  frames_[static_cast<std::size_t>(slot_[vertex])] = Frame{};
   slot_[vertex] = -1;
   --held_;
 }
@@ -453,7 +476,10 @@ double Twist::half_joint(std::size_t vertex, int half) const noexcept {
 }
 
 double Twist::joint(std::size_t vertex) const noexcept {
-  if (slot_[vertex] >= 0) return half_joint(vertex, 0) + half_joint(vertex, 1);
+  return slot_[vertex] >= 0 ? half_joint(vertex, 0) + half_joint(vertex, 1) : edge_to_edge(vertex);
+}
+
+double Twist::edge_to_edge(std::size_t vertex) const noexcept {
   const std::size_t a = edge_before(vertex), b = edge_behind(vertex);
   if (a == none || b == none) return 0.0;
   return theta_[b] - theta_[a] + reference_[vertex] + seam(vertex);
@@ -472,10 +498,8 @@ void Twist::add_to(StateHash& hash) const noexcept {
   hash.add(seam_);
   hash.bytes(edge_held_.data(), edge_held_.size());
   for (std::size_t i = 0; i < n_; ++i) {
-    if (slot_[i] < 0) {
-      hash.add(reference_[i]);
-      continue;
-    }
+    hash.add(reference_[i]);
+    if (slot_[i] < 0) continue;
     const Frame& f = frames_[static_cast<std::size_t>(slot_[i])];
     hash.add(static_cast<std::uint64_t>(i));
     hash.bytes(f.tangent.data(), sizeof(double) * 3);

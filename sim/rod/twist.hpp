@@ -50,7 +50,8 @@ class Twist {
   void restart(const std::vector<Vector3d>& x) noexcept;
   /// Becomes `from` with its frames carried to the vertices x; follows the turns. Holds stay. `from` may be *this; a
   /// solver tries several x from the same start, so that the result does not depend on the tries between.
-  /// Turns are followed for any motion along straight lines that turns no edge by more than about a right angle.
+  /// Turns are followed for vertices that move along straight lines, however far, and joints that turn by any angle:
+  /// link (writhe.hpp) changes where something passes through something, and nowhere else.
   /// @pre made with the same n, closed and most_held  @rt O(n), no allocation
   void carry(const Twist& from, const std::vector<Vector3d>& x) noexcept;
   /// Twists by so many turns more, evenly along the rest length: 1/edges of them at each joint. Of a closed thread that
@@ -102,6 +103,9 @@ class Twist {
   double half_joint(std::size_t vertex, int half) const noexcept;
   /// Twist of the joint at a vertex, both halves together [rad]; 0 at a free end.
   double joint(std::size_t vertex) const noexcept;
+  /// Twist from the edge before a vertex straight to the edge behind, whatever frame is held between; 0 at an end. The
+  /// same as joint() where no frame is held or where it lies midway.
+  double edge_to_edge(std::size_t vertex) const noexcept;
   /// Sum of all joints / 2 pi.
   double turns() const noexcept;
   void add_to(StateHash& hash) const noexcept;
@@ -119,8 +123,9 @@ class Twist {
   std::size_t n_ = 0;
   bool closed_ = false;
   std::vector<Vector3d> tangent_;   ///< of each edge                                        (edges)
+  std::vector<double> length_;      ///< of each edge                                        (edges) [mm]
   std::vector<Vector3d> director_;  ///< reference director u of each edge                   (edges)
-  std::vector<double> reference_;   ///< r of each joint that is not split, turns followed   (n)     [rad]
+  std::vector<double> reference_;   ///< r of each joint, edge to edge, turns followed           (n)     [rad]
   std::vector<double> theta_;       ///< material angle against u                            (edges) [rad]
   double seam_ = 0;                 ///< of a closed thread: added to the joint at vertex 0          [rad]
 

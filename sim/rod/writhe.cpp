@@ -86,16 +86,15 @@ double writhe_open(const std::vector<Vector3d>& x, const Vector3d& first_tangent
 }
 
 double link_turns(const Twist& twist, const std::vector<Vector3d>& x) noexcept {
-  const std::size_t n = twist.vertices(), m = twist.edges();
-  double bends = 0;
-  for (std::size_t v = twist.closed() ? 0 : 1; v < m; ++v)
-    if (twist.frame_held(v))
-      bends += spherical_area(twist.tangent(v > 0 ? v - 1 : n - 1), twist.frame_tangent(v), twist.tangent(v));
-  const double writhe = twist.closed()
-                            ? writhe_closed(x)
-                            : writhe_open(x, twist.frame_held(0) ? twist.frame_tangent(0) : twist.tangent(0),
-                                          twist.frame_held(n - 1) ? twist.frame_tangent(n - 1) : twist.tangent(m - 1));
-  return twist.turns() + writhe + bends / (2.0 * std::numbers::pi);
+  const std::size_t n = twist.vertices();
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += twist.edge_to_edge(i);
+  if (twist.closed()) return sum / (2.0 * std::numbers::pi) + writhe_closed(x);
+  const bool first = twist.frame_held(0), last = twist.frame_held(n - 1);
+  if (first) sum += twist.half_joint(0, 1);
+  if (last) sum += twist.half_joint(n - 1, 0);
+  return sum / (2.0 * std::numbers::pi) + writhe_open(x, first ? twist.frame_tangent(0) : twist.tangent(0),
+                                                      last ? twist.frame_tangent(n - 1) : twist.tangent(n - 2));
 }
 
 }  // namespace ligature::rod

@@ -23,9 +23,9 @@ double writhe_closed(const std::vector<Vector3d>& x) noexcept;
 double writhe_open(const std::vector<Vector3d>& x, const Vector3d& first_tangent,
                    const Vector3d& last_tangent) noexcept;
 
-/// turns() + writhe of the same vertices; an open thread's rays run along its held end tangents, or its end edges. A
-/// frame held between two edges makes a small bend there, whose tangents run from edge to frame to edge: its writhe is
-/// the area of that triangle / 2 pi, and is added.
+/// Twist from edge to edge / 2 pi + writhe of the same vertices; an open thread's rays run along its held end tangents,
+/// or its end edges. This is turns() + writhe, but for frames held between two edges and not midway: these make a small
+/// bend there that the polygon does not show and whose writhe is (spherical triangle of edge, frame, edge)/2 pi.
 ///
 /// What is exactly true, as a curve is changed without passing through itself or its rays:
 ///   closed: constant (an integer where the material frame closes);

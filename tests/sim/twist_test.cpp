@@ -9,55 +9,10 @@
 #include <random>
 #include <vector>
 
-#include "sim/rod/writhe.hpp"
+#include "tests/sim/curves.hpp"
 
 namespace ligature::rod {
 namespace {
-
-using Points = std::vector<Vector3d>;
-constexpr double pi = std::numbers::pi;
-
-Vector3d random_vector(std::mt19937& random) {
-  std::normal_distribution<double> normal;
-  const double a = normal(random), b = normal(random), c = normal(random);
-  return {a, b, c};
-}
-
-Points straight(std::size_t n) {
-  Points x;
-  for (std::size_t i = 0; i < n; ++i) x.emplace_back(static_cast<double>(i), 0, 0);
-  return x;
-}
-
-Points ring(std::size_t n) {
-  Points x;
-  for (std::size_t i = 0; i < n; ++i) {
-    const double a = 2 * pi * static_cast<double>(i) / static_cast<double>(n);
-    x.emplace_back(std::cos(a), std::sin(a), 0);
-  }
-  return x;
-}
-
-// A map of space onto itself near the unit ball, one-to-one while the amplitudes are small: three shears after each
-// other, so that nothing that it moves can pass through anything.
-struct Warp {
-  Vector3d amplitude[3], wave[3], phase;
-
-  explicit Warp(std::mt19937& random, double size) {
-    for (int k = 0; k < 3; ++k) {
-      wave[k] = random_vector(random);
-      amplitude[k] = size * wave[k].cross(random_vector(random)).normalized();
-    }
-    phase = random_vector(random);
-  }
-  Points operator()(const Points& x, double time) const {
-    Points y = x;
-    for (Vector3d& p : y)
-      for (int k = 0; k < 3; ++k)
-        p += amplitude[k] * std::sin(time * (1.0 + 0.3 * k)) * std::sin(wave[k].dot(p) + phase[k] + 0.7 * time);
-    return y;
-  }
-};
 
 void expect_spread_evenly(const Twist& twist, double rest_length) {
   for (std::size_t v = 0; v < twist.vertices(); ++v)
@@ -319,75 +274,6 @@ TEST(Twist, CarryingFromOneStartIsAFunctionOfThePlaceOnly) {
   EXPECT_EQ(ha.value(), hb.value());
   EXPECT_EQ(ha.value(), hc.value());
   EXPECT_NE(ha.value(), hs.value());
-}
-
-TEST(Link, ClosedRingKeepsItsLink) {
-  std::mt19937 random(6);
-  for (double turns : {0.0, 2.0, -5.3}) {
-    const Points x = ring(120);
-    Twist twist(x, true, 2);
-    twist.insert(turns);
-    const Warp warp(random, 0.8);
-    double most_writhe = 0, worst = 0;
-    for (int k = 0; k <= 2000; ++k) {
-      const Points y = warp(x, 0.01 * k);
-      twist.carry(twist, y);
-      twist.find_spans(0.1);
-      twist.spread();
-      if (k % 20) continue;
-      most_writhe = std::max(most_writhe, std::abs(writhe_closed(y)));
-      worst = std::max(worst, std::abs(link_turns(twist, y) - turns));
-    }
-    RecordProperty("worst", std::to_string(worst));
-    EXPECT_LT(worst, 1e-12);
-    EXPECT_GT(most_writhe, 0.1);
-  }
-}
-
-// Angle of the second frame against the first one, transported straight: the link of an open thread, up to whole turns.
-double angle_between_ends(const Twist& twist) {
-  const std::size_t n = twist.vertices();
-  const Vector3d t = twist.frame_tangent(n - 1);
-  const Vector3d d = parallel_transport(twist.frame_director(0), twist.frame_tangent(0), t);
-  return std::atan2(d.cross(twist.frame_director(n - 1)).dot(t), d.dot(twist.frame_director(n - 1)));
-}
-
-TEST(Link, OpenThreadsLinkIsAFunctionOfItsEndFrames) {
-  std::mt19937 random(7);
-  for (int trial = 0; trial < 6; ++trial) {
-    Points x = straight(40);
-    for (Vector3d& p : x) p = 0.05 * p - Vector3d(1, 0, 0);
-    Twist twist(x, false, 2);
-    twist.insert(0.4 * trial);
-    twist.hold_frame(0);
-    twist.hold_frame(39);
-    const Warp warp(random, 0.2);
-    const Vector3d axis0 = random_vector(random).normalized(), axis1 = random_vector(random).normalized();
-    const Directors f0 = twist.frame_material(0), f1 = twist.frame_material(39);
-    const Vector3d t0 = twist.frame_tangent(0), t1 = twist.frame_tangent(39);
-    double followed = 2 * pi * 0.4 * trial, worst = 0, most_writhe = 0;
-    EXPECT_NEAR(link_turns(twist, x), 0.4 * trial, 1e-13);
-    for (int k = 0; k <= 1000; ++k) {
-      // Half the time the frames move as well: they swing by up to 50 degrees and spin.
-      const double s = k < 500 ? 0.01 * k : 5.0;
-      const Eigen::AngleAxisd turn0(0.9 * std::sin(s), axis0), turn1(0.9 * std::sin(1.3 * s), axis1);
-      const Eigen::AngleAxisd spin(2.2 * s, t1);
-      twist.set_frame(0, turn0 * t0, turn0 * f0.d1);
-      twist.set_frame(39, turn1 * t1, turn1 * (spin * f1.d1));
-      const Points y = warp(x, 0.01 * k);
-      twist.carry(twist, y);
-      twist.find_spans(0.05);
-      twist.spread();
-      const double angle = angle_between_ends(twist);
-      followed = angle + 2 * pi * std::round((followed - angle) / (2 * pi));
-      if (k % 4) continue;
-      const double link = link_turns(twist, y);
-      worst = std::max(worst, std::abs(link - followed / (2 * pi)));
-      most_writhe = std::max(most_writhe, std::abs(link - twist.turns()));
-    }
-    EXPECT_LT(worst, 1e-12) << trial;
-    EXPECT_GT(most_writhe, 0.005);
-  }
 }
 
 }  // namespace
