@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -94,6 +95,7 @@ struct ImplicitStep::Problem {
   double element_force = 0;   // of the last assembly
   double load = 0;
   double per_angle = 0;       // 1/B of an angle
+  std::array<double, kMostSpans> coupling{};  // GJ / length of each span
   double shift = 0;           // that made the matrix positive definite the last time
 
   double inverse_mobility(std::size_t i) const {
@@ -143,6 +145,7 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
       plain_step_(4 * most_vertices),
       scratch_(8 * most_vertices),
       right_(4 * most_vertices * (1 + kMostSpans)),
+      span_gradients_(3 * most_vertices * kMostSpans),
       responses_(most_constraints),
       fixed_(most_vertices),
       base_(frames_like),
@@ -185,14 +188,15 @@ void ImplicitStep::start_forces(Problem& p) noexcept {
     start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
 }
 
+// The imbalance and, when asked for, its derivative in the band.
 template <int D>
-ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) noexcept {
+ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind, bool derivative) noexcept {
   constexpr std::size_t stride = D == 1 ? 3 : D;  // of a vertex in gradient_
   const std::size_t n = p.model.vertices();
   const double lambda = p.settings.implicitness;
   rod::BlockBand<D>& a = band<D>();
   using Block = typename rod::BlockBand<D>::Block;
-  a.restart(n, p.model.closed);
+  if (derivative) a.restart(n, p.model.closed);
   std::fill_n(gradient_.begin(), stride * n, 0.0);
   p.load = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -201,19 +205,19 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) no
     Eigen::Map<Vector3d> g(gradient_.data() + stride * i);
     g = motion - p.drive.load[i] - start_force_[i];
     p.load = std::max({p.load, motion.squaredNorm(), p.drive.load[i].squaredNorm()});
-    Block diagonal = Block::Zero();
-    for (int c = 0; c < (D == 1 ? 1 : 3); ++c) diagonal(c, c) = b;
-    if constexpr (D == 4) {
-      const bool free_angle = i < p.model.edges();
-      diagonal(3, 3) = free_angle ? p.per_angle : 1.0;
-      if (free_angle) gradient_[stride * i + 3] = p.per_angle * (theta_[i] - theta0_[i]);
-    }
+    const bool free_angle = D == 4 && i < p.model.edges();
+    if (free_angle) gradient_[stride * i + 3] = p.per_angle * (theta_[i] - theta0_[i]);
+    if (!derivative) continue;
+    Block diagonal = b * Block::Identity();
+    if constexpr (D == 4) diagonal(3, 3) = free_angle ? p.per_angle : 1.0;
     a.add(i, diagonal);
   }
   if constexpr (D == 1)
-    p.element_force = rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(), &a);
+    p.element_force = rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(),
+                                              derivative ? &a : nullptr);
   else
-    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, gradient_.data(), &a);
+    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, gradient_.data(),
+                                          derivative ? &a : nullptr);
   p.load = std::max(std::sqrt(p.load), p.element_force);
 
   Imbalance out;
@@ -224,16 +228,17 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) no
     if (c.kind == Constraint::Kind::contact)
       out.multiplier = std::max(out.multiplier, (r.force - c.force).cwiseAbs().maxCoeff());
     if (!r.active) continue;
+    const std::size_t next = behind(p.state.x, c);
+    Eigen::Map<Vector3d>(gradient_.data() + stride * c.vertex) -= c.w0 * r.force;
+    if (c.w1 != 0) Eigen::Map<Vector3d>(gradient_.data() + stride * next) -= c.w1 * r.force;
+    if (!derivative) continue;
     Block k = Block::Zero();
     if constexpr (D == 1)
       k(0, 0) = c.k;
     else
       k.template topLeftCorner<3, 3>() = r.stiffness;
-    Eigen::Map<Vector3d>(gradient_.data() + stride * c.vertex) -= c.w0 * r.force;
     a.add(c.vertex, c.w0 * c.w0 * k);
     if (c.w1 == 0) continue;
-    const std::size_t next = behind(p.state.x, c);
-    Eigen::Map<Vector3d>(gradient_.data() + stride * next) -= c.w1 * r.force;
     a.add(next, c.vertex, c.w0 * c.w1 * k);
     a.add(next, c.w1 * c.w1 * k);
   }
@@ -250,97 +255,112 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) no
   return out;
 }
 
-// Prescribes what is held, factors, and solves for the Newton step. A matrix that is not positive definite is shifted,
-// H + s I, s growing until it is; false when that did not help, unless `whatever` asks for a solution all the same.
-// (A small shift keeps nearly all of the curvature: a thread that is about to buckle converges as fast as any.)
+// Rows of what is held, in the band: value = value.
 template <int D>
-bool ImplicitStep::solve_linear(Problem& p, bool whatever) noexcept {
+void ImplicitStep::fix_rows(const Problem& p) noexcept {
+  constexpr std::size_t own = D == 1 ? 1 : D;
+  rod::BlockBand<D>& a = band<D>();
+  for (const HeldVertex& h : p.drive.held)
+    for (std::size_t c = 0; c < (D == 1 ? 1 : 3); ++c) a.prescribe(own * h.vertex + c, 0.0, nullptr);
+  if constexpr (D == 4)
+    for (std::size_t i = 0; i < p.model.edges(); ++i)
+      if (p.state.twist.edge_held(i)) a.prescribe(own * i + 3, 0.0, nullptr);
+}
+
+// The right-hand sides side by side: the imbalance (of the scalar band its three components) less what the prescribed
+// motion brings about, then the gradients of the spans' angles. Needs the band as assembled; fixes its rows.
+template <int D>
+void ImplicitStep::right_hand_sides(Problem& p) noexcept {
   constexpr std::size_t stride = D == 1 ? 3 : D;  // scalars of a vertex in gradient_ and step_
   constexpr std::size_t own = D == 1 ? 1 : D;     // rows of a vertex in the band
   constexpr std::size_t sides = D == 1 ? 3 : 1;
   const std::size_t n = p.model.vertices(), rows = own * n;
   const std::size_t spans = D == 3 ? p.spans : 0, columns = sides + spans;
   rod::BlockBand<D>& a = band<D>();
-  // Right-hand sides side by side: the imbalance (its components, of the scalar band), then the spans' gradients.
-  std::fill_n(right_.begin(), rows * columns, 0.0);
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < sides; ++c) right_[r * columns + c] = -gradient_[r * sides + c];
-  SmallVector coupling(spans);
-  for (std::size_t s = 0; s < spans; ++s) {
-    const rod::TwistSpan& span = p.state.twist.span(s);
-    coupling[static_cast<Eigen::Index>(s)] = p.settings.implicitness * p.model.twist_stiffness / span.length;
-    rod::span_gradient(p.model, p.state.x, p.state.twist, s, right_.data(), columns, sides + s);
-  }
-
-  // What is prescribed: its columns go to the right-hand side, then its rows become value = value.
-  bool moves = false;
-  std::fill_n(step_.begin(), stride * n, 0.0);
-  for (const HeldVertex& h : p.drive.held) {
-    const Vector3d goal = p.x0[h.vertex] + p.motion * (h.target - p.x0[h.vertex]);
-    Eigen::Map<Vector3d> move(step_.data() + stride * h.vertex);
-    move = goal - p.state.x[h.vertex];
-    moves = moves || move != Vector3d::Zero();
-  }
-  if (moves) {
-    for (std::size_t c = 0; c < sides; ++c) {
-      for (std::size_t r = 0; r < rows; ++r) scratch_[r] = step_[r * sides + c];
-      a.multiply(scratch_.data(), scratch_.data() + rows);
-      for (std::size_t r = 0; r < rows; ++r) right_[r * columns + c] -= scratch_[rows + r];
-    }
-    for (std::size_t s = 0; s < spans; ++s) {
-      double turned = 0;
-      for (std::size_t r = 0; r < rows; ++r) turned += right_[r * columns + sides + s] * step_[r];
-      const double force = coupling[static_cast<Eigen::Index>(s)] * turned;
-      for (std::size_t r = 0; r < rows; ++r) right_[r * columns] -= force * right_[r * columns + sides + s];
-    }
-  }
-  const auto fix = [&](std::size_t row) {
-    a.prescribe(row, 0.0, nullptr);
-    for (std::size_t c = 0; c < sides; ++c) right_[row * columns + c] = step_[row * sides + c];
-    for (std::size_t s = 0; s < spans; ++s) right_[row * columns + sides + s] = 0;
+  const auto prescribed_move = [&](const HeldVertex& h) -> Vector3d {
+    return p.x0[h.vertex] + p.motion * (h.target - p.x0[h.vertex]) - p.state.x[h.vertex];
   };
-  for (const HeldVertex& h : p.drive.held)
-    for (std::size_t c = 0; c < (D == 1 ? 1 : 3); ++c) fix(own * h.vertex + c);
-  if constexpr (D == 4)
-    for (std::size_t i = 0; i < p.model.edges(); ++i)
-      if (p.state.twist.edge_held(i)) fix(own * i + 3);
+  for (std::size_t r = 0; r < stride * n; ++r) step_[r] = -gradient_[r];
+  for (std::size_t s = 0; s < spans; ++s) {
+    double* g = span_gradients_.data() + s * rows;
+    std::fill_n(g, rows, 0.0);
+    rod::span_gradient(p.model, p.state.x, p.state.twist, s, g, 1, 0);
+    double turned = 0;
+    for (const HeldVertex& h : p.drive.held) turned += prescribed_move(h).dot(Eigen::Map<Vector3d>(g + 3 * h.vertex));
+    if (turned != 0)
+      for (std::size_t r = 0; r < rows; ++r) step_[r] -= p.coupling[s] * turned * g[r];
+    for (const HeldVertex& h : p.drive.held) Eigen::Map<Vector3d>(g + 3 * h.vertex).setZero();
+  }
+  if constexpr (D == 1) {
+    for (std::size_t c = 0; c < sides; ++c) {
+      std::fill_n(scratch_.begin(), rows, 0.0);
+      for (const HeldVertex& h : p.drive.held) scratch_[h.vertex] = prescribed_move(h)[static_cast<Eigen::Index>(c)];
+      a.multiply(scratch_.data(), scratch_.data() + rows);
+      for (std::size_t r = 0; r < rows; ++r) step_[r * sides + c] -= scratch_[rows + r];
+      for (const HeldVertex& h : p.drive.held) step_[h.vertex * sides + c] = scratch_[h.vertex];
+    }
+    fix_rows<D>(p);
+  } else {
+    for (const HeldVertex& h : p.drive.held) {
+      const Vector3d move = prescribed_move(h);
+      for (std::size_t c = 0; c < 3; ++c)
+        a.prescribe(own * h.vertex + c, move[static_cast<Eigen::Index>(c)], step_.data());
+    }
+    if constexpr (D == 4)
+      for (std::size_t i = 0; i < p.model.edges(); ++i)
+        if (p.state.twist.edge_held(i)) a.prescribe(own * i + 3, 0.0, step_.data());
+  }
+  for (std::size_t r = 0; r < rows; ++r) {
+    double* row = right_.data() + r * columns;
+    for (std::size_t c = 0; c < sides; ++c) row[c] = step_[r * sides + c];
+    for (std::size_t s = 0; s < spans; ++s) row[sides + s] = span_gradients_[s * rows + r];
+  }
+}
 
+// Factors; a matrix that is not positive definite is shifted, H + s I, s growing until it is. (A small shift keeps
+// nearly all of the curvature: a thread that is about to buckle converges as fast as any.) False when that did not help.
+template <int D>
+bool ImplicitStep::factor(Problem& p) noexcept {
+  rod::BlockBand<D>& a = band<D>();
+  if (a.factor() == 0) return true;
+  assemble<D>(p, rod::Hessian::exact, true);
+  fix_rows<D>(p);
   rod::BlockBand<D>& kept = kept_band<D>();
   kept = a;
-  if (a.factor() > 0 && !whatever) {
-    const double l = p.model.rest_length, least = p.model.bend_stiffness / (l * l * l) * kLeastShift;
-    double shift = std::max(p.shift / (kShiftGrowth * kShiftGrowth), least);
-    int tries = 0;
-    for (bool positive = false; !positive; shift *= kShiftGrowth) {
-      if (++tries > kMostShifts) return false;
-      a = kept;
-      using Block = typename rod::BlockBand<D>::Block;
-      Block diagonal = shift * Block::Identity();
-      if constexpr (D == 4) diagonal(3, 3) *= l * l;
-      for (std::size_t i = 0; i < n; ++i) a.add(i, diagonal);
-      positive = a.factor() == 0;
-      p.shift = shift;
-    }
+  const double l = p.model.rest_length, least = p.model.bend_stiffness / (l * l * l) * kLeastShift;
+  double shift = std::max(p.shift / (kShiftGrowth * kShiftGrowth), least);
+  for (int tries = 0; tries < kMostShifts; ++tries, shift *= kShiftGrowth) {
+    if (tries > 0) a = kept;
+    using Block = typename rod::BlockBand<D>::Block;
+    Block diagonal = shift * Block::Identity();
+    if constexpr (D == 4) diagonal(3, 3) *= l * l;
+    for (std::size_t i = 0; i < p.model.vertices(); ++i) a.add(i, diagonal);
+    p.shift = shift;
+    if (a.factor() == 0) return true;
   }
-  a.solve(right_.data(), columns);
+  return false;
+}
 
-  // (A + G C G^T)^-1 b = y - Z (C^-1 + G^T Z)^-1 G^T y,  y = A^-1 b, Z = A^-1 G: G is made again, with held rows zero.
+// The Newton step. Of quasi-static twist (A + G C G^T)^-1 b = y - Z (C^-1 + G^T Z)^-1 G^T y, y = A^-1 b, Z = A^-1 G.
+template <int D>
+void ImplicitStep::solve_linear(Problem& p) noexcept {
+  constexpr std::size_t own = D == 1 ? 1 : D, sides = D == 1 ? 3 : 1;
+  const std::size_t rows = own * p.model.vertices();
+  const std::size_t spans = D == 3 ? p.spans : 0, columns = sides + spans;
+  band<D>().solve(right_.data(), columns);
   if (spans > 0) {
-    SmallMatrix inner = SmallMatrix::Zero(static_cast<Eigen::Index>(spans), static_cast<Eigen::Index>(spans));
-    SmallVector outer = SmallVector::Zero(static_cast<Eigen::Index>(spans));
+    const auto count = static_cast<Eigen::Index>(spans);
+    SmallMatrix inner = SmallMatrix::Zero(count, count);
+    SmallVector outer = SmallVector::Zero(count);
     for (std::size_t s = 0; s < spans; ++s) {
-      std::fill_n(scratch_.begin(), rows, 0.0);
-      rod::span_gradient(p.model, p.state.x, p.state.twist, s, scratch_.data(), 1, 0);
-      for (const HeldVertex& h : p.drive.held)
-        for (std::size_t c = 0; c < 3; ++c) scratch_[own * h.vertex + c] = 0;
       const auto row = static_cast<Eigen::Index>(s);
+      const double* g = span_gradients_.data() + s * rows;
       for (std::size_t r = 0; r < rows; ++r) {
-        if (scratch_[r] == 0) continue;
-        outer[row] += scratch_[r] * right_[r * columns];
+        outer[row] += g[r] * right_[r * columns];
         for (std::size_t t = 0; t < spans; ++t)
-          inner(row, static_cast<Eigen::Index>(t)) += scratch_[r] * right_[r * columns + sides + t];
+          inner(row, static_cast<Eigen::Index>(t)) += g[r] * right_[r * columns + sides + t];
       }
-      inner(row, row) += 1.0 / coupling[row];
+      inner(row, row) += 1.0 / p.coupling[s];
     }
     const SmallVector share = inner.ldlt().solve(outer);
     for (std::size_t r = 0; r < rows; ++r)
@@ -349,7 +369,6 @@ bool ImplicitStep::solve_linear(Problem& p, bool whatever) noexcept {
   }
   for (std::size_t r = 0; r < rows; ++r)
     for (std::size_t c = 0; c < sides; ++c) step_[r * sides + c] = right_[r * columns + c];
-  return true;
 }
 
 // The step turns edges, and an edge that turns by a straight move gets longer: of the second order in the step, but with
@@ -421,8 +440,10 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     p.spans = model.angles_unknown || !p.framed || !(model.twist_stiffness > 0)
                   ? 0
                   : std::min(kMostSpans, state.twist.span_count());
+    for (std::size_t s = 0; s < p.spans; ++s)
+      p.coupling[s] = p.settings.implicitness * model.twist_stiffness / state.twist.span(s).length;
     rod::Hessian kind = rod::Hessian::exact;
-    const Imbalance imbalance = assemble<D>(p, kind);
+    const Imbalance imbalance = assemble<D>(p, kind, !still && iteration < p.settings.iterations);
     const double imbalanced = std::max(imbalance.force, imbalance.multiplier);
     out.load = p.load;
     out.residual = p.load > 0 ? imbalanced / p.load : 0.0;
@@ -440,11 +461,14 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
       return out;
     }
 
-    if (!solve_linear<D>(p, false)) {
+    right_hand_sides<D>(p);
+    if (!factor<D>(p)) {
       kind = rod::Hessian::positive;
-      assemble<D>(p, kind);
-      solve_linear<D>(p, true);
+      assemble<D>(p, kind, true);
+      fix_rows<D>(p);
+      band<D>().factor();
     }
+    solve_linear<D>(p);
     ++out.iterations;
     double furthest = 0;
     double fraction = 1.0;

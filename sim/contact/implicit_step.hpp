@@ -87,9 +87,15 @@ class ImplicitStep {
   template <int D>
   StepOutcome run(Problem& p) noexcept;
   template <int D>
-  Imbalance assemble(Problem& p, rod::Hessian kind) noexcept;
+  Imbalance assemble(Problem& p, rod::Hessian kind, bool derivative) noexcept;
   template <int D>
-  bool solve_linear(Problem& p, bool whatever) noexcept;
+  void fix_rows(const Problem& p) noexcept;
+  template <int D>
+  void right_hand_sides(Problem& p) noexcept;
+  template <int D>
+  bool factor(Problem& p) noexcept;
+  template <int D>
+  void solve_linear(Problem& p) noexcept;
   template <int D>
   void correct_stretch(const Problem& p, rod::Hessian kind) noexcept;
   template <int D>
@@ -111,6 +117,7 @@ class ImplicitStep {
   std::vector<double> step_, plain_step_;  ///< Newton step of the unknowns, with and without correction  (4 n)
   std::vector<double> scratch_;            ///<                                              (8 n)
   std::vector<double> right_;          ///< right-hand sides, with the spans' gradients  (4 n x (1 + spans))
+  std::vector<double> span_gradients_;  ///< one after the other                       (3 n x spans)
   std::vector<Response> responses_;    ///< of this iteration                            (count)
   std::vector<unsigned char> fixed_;   ///< vertex is prescribed                         (n)
   rod::Twist base_, trial_twist_;      ///< frames at the start of the step, and carried to a trial
