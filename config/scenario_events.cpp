@@ -98,6 +98,16 @@ void check_apart(Table& t, const CutParams& c, const std::vector<CutParams>& oth
   }
 }
 
+/// The tables of events; none while something above is wrong, since a thread or an obstacle that could not be read
+/// would be missed here in the first line of the file.
+std::vector<Table> events(Table& root, std::string_view name, std::initializer_list<std::string_view> keys) {
+  auto tables = root.get_tables(name, 0, kMaxEvents);
+  if (root.clean()) return tables;
+  for (Table& t : tables)
+    for (const std::string_view key : keys) t.accept(key);
+  return {};
+}
+
 }  // namespace
 
 std::vector<ScheduleEntry> read_schedule(Table& root, const WorldParams& world) {
@@ -105,7 +115,7 @@ std::vector<ScheduleEntry> read_schedule(Table& root, const WorldParams& world) 
   std::vector<std::string> keys;
   for (const Changeable& c : all) keys.push_back(c.key);
   std::vector<ScheduleEntry> out;
-  for (Table& t : root.get_tables("schedule", 0, kMaxEvents)) {
+  for (Table& t : events(root, "schedule", {"time_s", "key", "value"})) {
     const ScheduleEntry e = read_entry(t, all, keys);
     const bool twice = t.clean() && std::any_of(out.begin(), out.end(), [&](const ScheduleEntry& other) {
                          return other.key == e.key && other.index == e.index && other.time_s == e.time_s;
@@ -123,7 +133,7 @@ std::vector<CutParams> read_cuts(Table& root, const WorldParams& world) {
   for (const ThreadParams& t : world.threads) names.push_back(t.name);
   std::vector<CutParams> out;
   std::size_t pieces = world.threads.size();
-  for (Table& t : root.get_tables("cut", 0, kMaxEvents)) {
+  for (Table& t : events(root, "cut", {"thread", "s_mm", "time_s"})) {
     const CutParams c = read_cut(t, world, names);
     if (!t.clean()) continue;
     check_apart(t, c, out, world);
