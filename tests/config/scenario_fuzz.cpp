@@ -27,6 +27,7 @@ using test::ScenarioText;
 
 constexpr unsigned kLongestCaseS = 100;     // then it hangs
 constexpr std::size_t kLargestWorld = 300;  // vertices, of those that are built
+constexpr int kMostIterations = 3;
 
 double seconds() {
   const char* wanted = std::getenv("LIGATURE_FUZZ_SECONDS");
@@ -62,8 +63,12 @@ int line_of(const Error& error, const std::string& file) {
   return std::atoi(m.c_str() + start.size());
 }
 
-/// What was accepted is finite and within its bounds, and the physics takes it or says why not.
-void try_world(Scenario s) {
+struct Counts {
+  std::uint64_t cases = 0, good = 0, spoilt = 0, accepted = 0, disturbed = 0, worlds = 0;
+};
+
+/// What was accepted is finite and within its bounds, and the physics takes it, or says why not, and takes a step.
+void try_world(Scenario s, Counts& counts) {
   ASSERT_TRUE(std::isfinite(s.duration_s) && s.duration_s > 0);
   ASSERT_TRUE(std::isfinite(s.output_every_s) && s.output_every_s > 0);
   ASSERT_TRUE(!s.params.threads.empty());
@@ -80,15 +85,18 @@ void try_world(Scenario s) {
   s.capacity.vertices = 2 * kLargestWorld;
   s.capacity.contacts = std::min<std::size_t>(s.capacity.contacts, 256);
   s.params.forceps_present = !s.forceps.empty();
-  const auto world = world::World::create(s.params, s.capacity);
-  if (world) return;
+  s.params.solver.iterations = std::min(s.params.solver.iterations, kMostIterations);
+  auto world = world::World::create(s.params, s.capacity);
+  if (world) {
+    ++counts.worlds;
+    world->step(InstrumentSample{});
+    for (std::size_t k = 0; k < world->thread_count(); ++k)
+      for (const Vec3& x : world->shape(k).x) ASSERT_TRUE(std::isfinite(x.x + x.y + x.z));
+    return;
+  }
   ASSERT_FALSE(world.error().message.empty());
   ASSERT_EQ(world.error().message.find('\n'), std::string::npos);
 }
-
-struct Counts {
-  std::uint64_t cases = 0, good = 0, spoilt = 0, accepted = 0, disturbed = 0;
-};
 
 void one_case(std::uint64_t seed, const std::filesystem::path& file, Counts& counts) {
   Random random(seed);
@@ -118,7 +126,7 @@ void one_case(std::uint64_t seed, const std::filesystem::path& file, Counts& cou
   }
   if (kind >= 3) ++counts.accepted;
   ASSERT_FALSE(promise.refused) << "this must be refused:\n" << bytes;
-  try_world(*result);
+  try_world(*result, counts);
   if (testing::Test::HasFatalFailure()) FAIL() << bytes;
 }
 
@@ -138,7 +146,8 @@ TEST(ScenarioFuzz, EveryFileEndsInASceneOrInOneLine) {
   } while (std::chrono::steady_clock::now() < until);
   ::alarm(0);
   std::cout << counts.cases << " files: " << counts.good << " good, " << counts.spoilt << " spoilt, "
-            << counts.disturbed << " disturbed of which " << counts.accepted << " accepted" << std::endl;
+            << counts.disturbed << " disturbed of which " << counts.accepted << " accepted; " << counts.worlds
+            << " worlds took a step" << std::endl;
   if (counts.disturbed < 1000) return;
   EXPECT_GT(counts.accepted, counts.disturbed / 40) << "some changes leave a good file";
   EXPECT_LT(counts.accepted, counts.disturbed / 2) << "and most do not";
