@@ -128,6 +128,33 @@ TEST(Link, ClosedRingKeepsItsLink) {
   }
 }
 
+// A ring turned into a figure of eight, lifted where it crosses itself: over, it trades a turn of twist for one of
+// writhe; flattened and lifted the other way, it has passed through itself.
+TEST(Link, RingTurnedIntoAnEightTradesTwistForWrithe) {
+  const auto shape = [](double eight, double lift) {
+    Points x;
+    for (int i = 0; i < 100; ++i) {
+      const double a = 2 * pi * i / 100;
+      x.emplace_back(std::cos(a), (1 - eight) * std::sin(a) + eight * std::sin(2 * a), lift * std::sin(a));
+    }
+    return x;
+  };
+  for (double side : {1.0, -1.0}) {
+    Twist twist(shape(0, 0), true, 0);
+    twist.insert(1.0);
+    const auto move_to = [&](double eight, double lift) {
+      twist.carry(twist, shape(eight, lift));
+      return link_turns(twist, shape(eight, lift));
+    };
+    for (int k = 0; k <= 100; ++k) EXPECT_NEAR(move_to(0.01 * k, side * 0.003 * k), 1.0, 1e-12);
+    for (int k = 0; k < 99; ++k) EXPECT_NEAR(move_to(1.0, side * (0.3 - 0.003 * k)), 1.0, 1e-12);
+    EXPECT_NEAR(twist.turns(), 1.0 - side, 0.01);
+    for (int k = 0; k < 99; ++k) EXPECT_NEAR(move_to(1.0, -side * (0.003 + 0.003 * k)), 1.0 - 2 * side, 1e-12);
+    for (int k = 100; k >= 0; --k) EXPECT_NEAR(move_to(0.01 * k, -side * 0.003 * k), 1.0 - 2 * side, 1e-12);
+    EXPECT_NEAR(twist.turns(), 1.0 - 2 * side, 1e-12);
+  }
+}
+
 TEST(Link, OpenThreadsLinkIsAFunctionOfItsEndFrames) {
   std::mt19937 random(7);
   for (int trial = 0; trial < 6; ++trial) {

@@ -5,6 +5,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <random>
 #include <vector>
@@ -274,6 +275,63 @@ TEST(Twist, CarryingFromOneStartIsAFunctionOfThePlaceOnly) {
   EXPECT_EQ(ha.value(), hb.value());
   EXPECT_EQ(ha.value(), hc.value());
   EXPECT_NE(ha.value(), hs.value());
+}
+
+// d(angle) = sum of kb/2 (de/|e| + df/|f|) [Bergou 2008] eq. 10: what the step turns into forces.
+TEST(Twist, AngleOfASpanChangesByTheHolonomy) {
+  std::mt19937 random(10);
+  for (bool closed : {false, true}) {
+    const Points x = random_points(random, 9);
+    Twist start(x, closed, 3);
+    for (std::size_t v : {0u, 4u, 8u}) start.hold_frame(v);
+    start.set_frame(4, random_vector(random).normalized(), random_vector(random));
+    start.find_spans(1.0);
+    std::vector<double> slope(start.span_count(), 0.0);
+    const Points way = random_points(random, 9);
+    const auto edge = [&](const Points& p, std::size_t i) { return Vector3d(p[(i + 1) % 9] - p[i]); };
+    for (std::size_t v = 0; v < 9; ++v) {
+      const std::size_t before = v > 0 ? v - 1 : 8;
+      if (start.frame_held(v)) {
+        const Vector3d& t = start.frame_tangent(v);
+        if (closed || v > 0)
+          slope[start.span_of(2 * v)] += holonomy(edge(x, before), t).gradient_e.dot(edge(way, before));
+        if (closed || v < 8) slope[start.span_of(2 * v + 1)] += holonomy(t, edge(x, v)).gradient_f.dot(edge(way, v));
+      } else {
+        const VertexTerm turn = holonomy(edge(x, before), edge(x, v));
+        slope[start.span_of(2 * v)] += turn.gradient_e.dot(edge(way, before)) + turn.gradient_f.dot(edge(way, v));
+      }
+    }
+    const double h = 1e-5;
+    Points forth = x, back = x;
+    for (std::size_t v = 0; v < 9; ++v) forth[v] += h * way[v], back[v] -= h * way[v];
+    Twist a = start, b = start;
+    a.carry(start, forth);
+    a.find_spans(1.0);
+    b.carry(start, back);
+    b.find_spans(1.0);
+    ASSERT_EQ(start.span_count(), closed ? 3u : 2u);
+    for (std::size_t s = 0; s < start.span_count(); ++s)
+      EXPECT_NEAR((a.span(s).angle - b.span(s).angle) / (2 * h), slope[s], 1e-6 * (1 + std::abs(slope[s])));
+  }
+}
+
+TEST(Twist, StaysFiniteWhereEdgesVanishOrVerticesAreNotNumbers) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (bool closed : {false, true}) {
+    Twist twist(ring(6), closed, 2);
+    twist.insert(1.0);
+    twist.hold_frame(0);
+    twist.hold_frame(3);
+    for (const Points& x :
+         {Points(6, Vector3d::Zero()), Points(6, Vector3d::Constant(nan)),
+          Points{{0, 0, 0}, {1, 0, 0}, {0, 0, 0}, {1, 0, 0}, {1e200, 0, 0}, {-1e308, 0, 0}}, ring(6)}) {
+      twist.carry(twist, x);
+      twist.find_spans(1.0);
+      twist.spread();
+      for (std::size_t i = 0; i < 6; ++i) EXPECT_TRUE(std::isfinite(twist.joint(i)));
+      for (std::size_t i = 0; i < twist.edges(); ++i) EXPECT_NEAR(twist.material(i).d1.norm(), 1.0, 1e-12);
+    }
+  }
 }
 
 }  // namespace
