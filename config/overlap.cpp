@@ -15,8 +15,32 @@ struct Piece {
   std::size_t thread, point;
   Vec3 from, to;
   double arc_from, arc_to, length_of_thread;
-  double low, high;  // along x, grown by the radius
+  double low, high;  // along the scene's longest side, grown by the radius
 };
+
+using Axis = double Vec3::*;
+
+/// The side along which pieces are spread most, so that a sweep along it meets the fewest pairs.
+Axis longest_side(const std::vector<world::ThreadParams>& threads) {
+  Axis longest = &Vec3::x;
+  double most = -1;
+  for (const Axis axis : {&Vec3::x, &Vec3::y, &Vec3::z}) {
+    double low = 1e300, high = -1e300;
+    for (const auto& t : threads)
+      for (const Vec3& p : t.points) low = std::min(low, p.*axis), high = std::max(high, p.*axis);
+    if (high - low > most) most = high - low, longest = axis;
+  }
+  return longest;
+}
+
+/// Whether a side of the boxes round two pieces keeps their axes at least `reach` apart.
+bool apart(const Piece& a, const Piece& b, double reach) {
+  for (const Axis axis : {&Vec3::x, &Vec3::y, &Vec3::z})
+    if (std::min(a.from.*axis, a.to.*axis) - std::max(b.from.*axis, b.to.*axis) > reach ||
+        std::min(b.from.*axis, b.to.*axis) - std::max(a.from.*axis, a.to.*axis) > reach)
+      return true;
+  return false;
+}
 
 }  // namespace
 
@@ -44,6 +68,7 @@ double segment_distance(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1) {
 }
 
 std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& threads) {
+  const Axis sweep = longest_side(threads);
   std::vector<Piece> pieces;
   for (std::size_t k = 0; k < threads.size(); ++k) {
     const auto& t = threads[k];
@@ -54,7 +79,7 @@ std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& thr
     for (std::size_t i = 0; i < count; ++i) {
       const Vec3 a = t.points[i], b = t.points[(i + 1) % t.points.size()];
       const double next = arc + norm(b - a), r = 0.5 * t.diameter_mm;
-      pieces.push_back({k, i, a, b, arc, next, 0, std::min(a.x, b.x) - r, std::max(a.x, b.x) + r});
+      pieces.push_back({k, i, a, b, arc, next, 0, std::min(a.*sweep, b.*sweep) - r, std::max(a.*sweep, b.*sweep) + r});
       arc = next;
     }
     for (std::size_t i = first; i < pieces.size(); ++i) pieces[i].length_of_thread = arc;
@@ -70,9 +95,7 @@ std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& thr
       const Piece &a = pieces[swap ? j : i], &b = pieces[swap ? i : j];
       const auto &ta = threads[a.thread], &tb = threads[b.thread];
       const double reach = 0.5 * (ta.diameter_mm + tb.diameter_mm) * (1 - kTouchTolerance);
-      if (std::min(a.from.y, a.to.y) - std::max(b.from.y, b.to.y) > reach ||
-          std::min(b.from.y, b.to.y) - std::max(a.from.y, a.to.y) > reach)
-        continue;
+      if (apart(a, b, reach)) continue;
       if (a.thread == b.thread) {
         double between = b.arc_from - a.arc_to;
         if (ta.closed) between = std::min(between, a.arc_from + a.length_of_thread - b.arc_to);

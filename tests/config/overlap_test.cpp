@@ -55,6 +55,20 @@ TEST(Overlap, ACurveMayTurnButNotMeetItself) {
   EXPECT_FALSE(first_overlap({thread(ring, true)})) << "finer than its diameter, and closed";
 }
 
+TEST(Overlap, ALongFineThreadIsLookedAtWholeWhicheverWayItRuns) {
+  for (const Vec3 along : {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}}) {
+    const Vec3 across{along.z, along.x, along.y};
+    std::vector<Vec3> fine;
+    for (int i = 0; i <= 20000; ++i) fine.push_back(0.05 * i * along);
+    const auto crossing = [&](double height) {
+      const Vec3 up = height * Vec3{along.y, along.z, along.x};
+      return thread({999.0 * along - 10.0 * across + up, 999.0 * along + 10.0 * across + up});
+    };
+    EXPECT_TRUE(first_overlap({thread(fine), crossing(0.9)}));
+    EXPECT_FALSE(first_overlap({thread(fine), crossing(1.1)}));
+  }
+}
+
 TEST(Overlap, TheScenarioSaysWhichThreadAndWhere) {
   const auto s = parse_scenario(
       "[[thread]]\nname = \"a\"\npoints_mm = [[-10,0,0],[10,0,0]]\n"

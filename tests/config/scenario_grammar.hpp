@@ -20,7 +20,7 @@ struct Section {
 struct ScenarioText {
   std::vector<Section> sections;
   std::string print() const;
-  /// From 1; entry = entries.size() of the section before it stands for a header that ... see print()
+  /// From 1, of print().
   int line_of(std::size_t section, std::size_t entry) const;
 };
 
