@@ -2,9 +2,12 @@
 
 #include <cstring>
 
-#ifdef __FMA__
+#ifdef __SSE2__
 #include <immintrin.h>
 #endif
+
+// Loops over a block's rows: written out whole, their values stay in registers (3 times faster; GCC stops at fewer).
+#define UNROLL _Pragma("GCC unroll 32")
 
 namespace ligature::rod {
 namespace {
@@ -49,6 +52,14 @@ inline void store(double* to, T t) {
   std::memcpy(to, &t, sizeof t);
 }
 
+inline bool all_above(Two t, double least) {
+#ifdef __SSE2__
+  return _mm_movemask_pd(_mm_cmpgt_pd(t, _mm_set1_pd(least))) == 3;
+#else
+  return t[0] > least && t[1] > least;
+#endif
+}
+
 // The substitutions are written once, over a view that says how a factor's entry and a right-hand side's row are read.
 
 // One right-hand side, both ends of the chain as the two lanes.
@@ -59,12 +70,12 @@ struct BothEnds {
   size_t stride;
   size_t last;   // the far end's vertex
   bool phantom;  // which is not there
-  static constexpr int kLanes = 2;
 
   static Value zero() { return Value{}; }
   static Value entry(const double (&pair)[2]) { return load<Two>(pair); }
   double& front(size_t p, int r) const { return b[(D * p + static_cast<size_t>(r)) * stride]; }
   double& back(size_t p, int r) const { return b[(D * (last - p) + static_cast<size_t>(r)) * stride]; }
+  void prefetch(size_t) const {}
   Value get(size_t p, int r) const { return Value{front(p, r), p == 0 && phantom ? 0.0 : back(p, r)}; }
   void set(size_t p, int r, Value v) const {
     front(p, r) = v[0];
@@ -74,11 +85,12 @@ struct BothEnds {
 
 // kTile right-hand sides side by side.
 constexpr size_t kTile = 2 * kWide;
+constexpr size_t kAhead = 6;  // vertices between prefetch and use
 struct Tile {
   Wide v[2];
 };
 inline Wide spread(double x) {
-  Wide w;
+  Wide w{};
   for (size_t i = 0; i < kWide; ++i) w[i] = x;
   return w;
 }
@@ -114,6 +126,14 @@ struct OneEnd {
   static double entry(const double (&pair)[2]) { return pair[Lane]; }
   double* row(size_t p, int r) const { return b + (D * (Lane ? last - p : p) + static_cast<size_t>(r)) * stride; }
   bool missing(size_t p) const { return Lane == 1 && p == 0 && phantom; }
+  // Rows of many right-hand sides lie pages apart, which the processor does not foresee.
+  void prefetch(size_t p) const {
+    if (missing(p)) return;
+    for (int r = 0; r < D; ++r) {
+      __builtin_prefetch(row(p, r), 1);
+      __builtin_prefetch(row(p, r) + kTile - 1, 1);
+    }
+  }
   Value get(size_t p, int r) const { return missing(p) ? zero() : load_tile(row(p, r)); }
   void set(size_t p, int r, const Value& v) const {
     if (!missing(p)) store_tile(row(p, r), v);
@@ -241,51 +261,54 @@ int BlockBand<D>::factor(double floor) noexcept {
 template <int D>
 template <int X>
 int BlockBand<D>::eliminate(double least) noexcept {
-  constexpr int kChain = 3 * D, kAll = kChain + X;
+  constexpr int kBand = 3 * D, kAll = kBand + X, kNext = 2 * D + X;
   int raised = 0;
-  Two m[kAll][kAll] = {};  // lower triangle: the vertex, the next two, the border
+  Two carry[kNext][kNext] = {};  // what earlier vertices left of: the vertex, the next, the border; lower triangle
   for (size_t p = 0; p < half_; ++p) {
     auto& at = columns_[p].at;
-    for (int c = 0; c < D; ++c) {
-      for (int r = c; r < 2 * D; ++r) m[r][c] += load<Two>(at[place(r, c)]);
-      for (int r = 2 * D; r < kChain; ++r) m[r][c] = load<Two>(at[place(r, c)]);
-      for (int x = 0; x < X; ++x) m[kChain + x][c] += load<Two>(border_[p].at[x * D + c]);
-    }
-    for (int k = 0; k < D; ++k) {
-      if (!(m[k][k][0] > least && m[k][k][1] > least)) [[unlikely]] {
+    // Rows and columns: the vertex, the next two, the border.
+    Two a[kAll][D], l[kAll][D], inverse[D];
+    const auto less_column = [&](Two t, int r, int c, int k) {
+      // The next pivot waits for the last one's inverse alone, not for a product with it too.
+      return r == c && r == k + 1 ? less(t, a[r][k] * a[r][k], inverse[k]) : less(t, l[r][k], a[c][k]);
+    };
+    UNROLL for (int k = 0; k < D; ++k) {
+      UNROLL for (int r = k; r < kAll; ++r) {
+        Two t = load<Two>(r < kBand ? at[place(r, k)] : border_[p].at[(r - kBand) * D + k]);
+        if (r < 2 * D) t += carry[r][k];
+        if (r >= kBand) t += carry[r - D][k];
+        UNROLL for (int j = 0; j < k; ++j) t = less_column(t, r, k, j);
+        a[r][k] = t;
+      }
+      if (!all_above(a[k][k], least)) [[unlikely]] {
         for (int lane = 0; lane < 2; ++lane) {
-          if (m[k][k][lane] > least) continue;
-          m[k][k][lane] = least, ++raised;
-          for (int r = k + 1; r < kAll; ++r) m[r][k][lane] = 0;
+          if (a[k][k][lane] > least) continue;
+          a[k][k][lane] = least, ++raised;
+          for (int r = k + 1; r < kAll; ++r) a[r][k][lane] = 0;
         }
       }
-      const Two inverse = 1.0 / m[k][k];
-      store(at[place(k, k)], inverse);
-      Two l[kAll];
-      for (int r = k + 1; r < kAll; ++r) l[r] = m[r][k] * inverse;
-      for (int c = k + 1; c < kAll; ++c)
-        for (int r = c; r < kAll; ++r) m[r][c] = less(m[r][c], l[r], m[c][k]);
-      for (int r = k + 1; r < kChain; ++r) store(at[place(r, k)], l[r]);
-      for (int x = 0; x < X; ++x) store(border_[p].at[x * D + k], l[kChain + x]);
+      inverse[k] = 1.0 / a[k][k];
+      store(at[place(k, k)], inverse[k]);
+      UNROLL for (int r = k + 1; r < kAll; ++r) {
+        l[r][k] = a[r][k] * inverse[k];
+        store(r < kBand ? at[place(r, k)] : border_[p].at[(r - kBand) * D + k], l[r][k]);
+      }
     }
-    // The next vertex becomes the vertex; the one after the next two has nothing yet.
-    for (int c = 0; c < 2 * D; ++c) {
-      for (int r = c; r < 2 * D; ++r) m[r][c] = m[r + D][c + D];
-      for (int x = 0; x < X; ++x) m[kChain + x][c] = m[kChain + x][c + D];
+    UNROLL for (int c = D; c < kAll; ++c) {
+      UNROLL for (int r = c; r < kAll; ++r) {
+        Two t{};
+        if (r < 2 * D) t = carry[r][c];
+        if (r >= kBand && (c < 2 * D || c >= kBand)) t = carry[r - D][c < 2 * D ? c : c - D];
+        UNROLL for (int k = 0; k < D; ++k) t = less_column(t, r, c, k);
+        carry[r - D][c - D] = t;
+      }
     }
-    for (int c = D; c < kChain; ++c)
-      for (int r = std::max(c, 2 * D); r < kChain; ++r) m[r][c] = Two{};
-    if constexpr (X > 0)
-      for (int c = 2 * D; c < kChain; ++c)
-        for (int x = 0; x < X; ++x) m[kChain + x][c] = Two{};
   }
-  // The far end meets the middle from the other side: its next vertex is the middle's second.
-  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
   for (int c = 0; c < 2 * D + X; ++c)
     for (int r = c; r < 2 * D + X; ++r) {
-      const Two sum = m[r < 2 * D ? r : r + D][c < 2 * D ? c : c + D];
+      const Two sum = carry[r][c];
       core_[r][c] += sum[0];
-      core_[std::max(far(r), far(c))][std::min(far(r), far(c))] += sum[1];
+      core_[std::max(mirrored(r), mirrored(c))][std::min(mirrored(r), mirrored(c))] += sum[1];
     }
   return raised + factor_core(core_, 2 * D + X, least);
 }
@@ -295,43 +318,49 @@ template <int D>
 template <int X, class View>
 void BlockBand<D>::forward(const View& view, typename View::Value* core) const noexcept {
   using Value = typename View::Value;
-  constexpr int kChain = 3 * D;
-  Value y[kChain], z[X + 1];
-  for (Value& v : y) v = View::zero();
-  for (Value& v : z) v = View::zero();
+  constexpr int kBand = 3 * D;
+  Value y[kBand], z[X + 1];
+  UNROLL for (int r = 0; r < kBand; ++r) y[r] = View::zero();
+  UNROLL for (int x = 0; x < X; ++x) z[x] = View::zero();
   for (size_t p = 0; p < half_; ++p) {
     const auto& at = columns_[p].at;
-    for (int r = 0; r < D; ++r) y[r] = y[r] + view.get(p, r);
-    for (int k = 0; k < D; ++k) {
-      for (int r = k + 1; r < kChain; ++r) y[r] = less(y[r], View::entry(at[place(r, k)]), y[k]);
-      for (int x = 0; x < X; ++x) z[x] = less(z[x], View::entry(border_[p].at[x * D + k]), y[k]);
+    view.prefetch(std::min(p + kAhead, half_ - 1));
+    UNROLL for (int r = 0; r < D; ++r) y[r] = y[r] + view.get(p, r);
+    UNROLL for (int k = 0; k < D; ++k) {
+      UNROLL for (int r = k + 1; r < kBand; ++r) y[r] = less(y[r], View::entry(at[place(r, k)]), y[k]);
+      UNROLL for (int x = 0; x < X; ++x) z[x] = less(z[x], View::entry(border_[p].at[x * D + k]), y[k]);
       view.set(p, k, y[k] * View::entry(at[place(k, k)]));
     }
-    for (int r = 0; r < 2 * D; ++r) y[r] = y[r + D];
-    for (int r = 2 * D; r < kChain; ++r) y[r] = View::zero();
+    UNROLL for (int r = 0; r < 2 * D; ++r) y[r] = y[r + D];
+    UNROLL for (int r = 2 * D; r < kBand; ++r) y[r] = View::zero();
   }
-  for (int r = 0; r < 2 * D; ++r) core[r] = y[r];
-  for (int x = 0; x < X; ++x) core[2 * D + x] = z[x];
+  UNROLL for (int r = 0; r < 2 * D; ++r) core[r] = y[r];
+  UNROLL for (int x = 0; x < X; ++x) core[2 * D + x] = z[x];
 }
 
 template <int D>
 template <int X, class View>
 void BlockBand<D>::backward(const View& view, const typename View::Value* core) const noexcept {
   using Value = typename View::Value;
-  constexpr int kChain = 3 * D;
-  Value y[kChain];
-  for (int r = 0; r < 2 * D; ++r) y[D + r] = core[r];
+  constexpr int kBand = 3 * D;
+  Value y[kBand];
+  UNROLL for (int r = 0; r < 2 * D; ++r) y[D + r] = core[r];
   for (size_t p = half_; p-- > 0;) {
     const auto& at = columns_[p].at;
-    for (int k = D; k-- > 0;) {
+    view.prefetch(p > kAhead ? p - kAhead : p);
+    UNROLL for (int q = 0; q < D; ++q) {
+      const int k = D - 1 - q;
       // The youngest last: then the chain of dependent operations is D a vertex.
       Value sum = view.get(p, k);
-      for (int x = 0; x < X; ++x) sum = less(sum, View::entry(border_[p].at[x * D + k]), core[2 * D + x]);
-      for (int r = kChain; --r > k;) sum = less(sum, View::entry(at[place(r, k)]), y[r]);
+      UNROLL for (int x = 0; x < X; ++x) sum = less(sum, View::entry(border_[p].at[x * D + k]), core[2 * D + x]);
+      UNROLL for (int i = 0; i < kBand - 1 - k; ++i) {
+        const int r = kBand - 1 - i;
+        sum = less(sum, View::entry(at[place(r, k)]), y[r]);
+      }
       y[k] = sum;
       view.set(p, k, sum);
     }
-    for (int r = kChain; r-- > D;) y[r] = y[r - D];
+    UNROLL for (int r = 0; r < 2 * D; ++r) y[kBand - 1 - r] = y[2 * D - 1 - r];
   }
 }
 
@@ -340,19 +369,15 @@ template <int X>
 void BlockBand<D>::solve_one(double* b, size_t stride) const noexcept {
   constexpr int kSize = 2 * D + X;
   const BothEnds<D> view{b, stride, last(), has_phantom()};
-  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
-  const auto row = [&](int r) -> double* {
-    const size_t v = core_vertex(r);
-    return v < vertices_ ? b + (D * v + static_cast<size_t>(r % D)) * stride : nullptr;
-  };
+  const auto row = [&](int r) { return core_row(r, b, stride); };
   Two ends[kSize];
   forward<X>(view, ends);
   double core[kSize];
-  for (int r = 0; r < kSize; ++r) core[r] = ends[r][0] + ends[far(r)][1] + (row(r) ? *row(r) : 0.0);
+  for (int r = 0; r < kSize; ++r) core[r] = ends[r][0] + ends[mirrored(r)][1] + (row(r) ? *row(r) : 0.0);
   solve_core(core_, kSize, core);
   for (int r = 0; r < kSize; ++r) {
     if (row(r)) *row(r) = core[r];
-    ends[r] = Two{core[r], core[far(r)]};
+    ends[r] = Two{core[r], core[mirrored(r)]};
   }
   backward<X>(view, ends);
 }
@@ -363,19 +388,15 @@ void BlockBand<D>::solve_tile(double* b, size_t stride) const noexcept {
   constexpr int kSize = 2 * D + X;
   const OneEnd<D, 0> front{b, stride, last(), has_phantom()};
   const OneEnd<D, 1> back{b, stride, last(), has_phantom()};
-  const auto far = [](int r) { return r < D ? r + D : r < 2 * D ? r - D : r; };
-  const auto row = [&](int r) -> double* {
-    const size_t v = core_vertex(r);
-    return v < vertices_ ? b + (D * v + static_cast<size_t>(r % D)) * stride : nullptr;
-  };
+  const auto row = [&](int r) { return core_row(r, b, stride); };
   Tile near_sum[kSize], far_sum[kSize], core[kSize];
   forward<X>(front, near_sum);
   forward<X>(back, far_sum);
-  for (int r = 0; r < kSize; ++r) core[r] = near_sum[r] + far_sum[far(r)] + (row(r) ? load_tile(row(r)) : Tile{});
+  for (int r = 0; r < kSize; ++r) core[r] = near_sum[r] + far_sum[mirrored(r)] + (row(r) ? load_tile(row(r)) : Tile{});
   solve_core(core_, kSize, core);
   for (int r = 0; r < kSize; ++r) {
     if (row(r)) store_tile(row(r), core[r]);
-    far_sum[far(r)] = core[r];
+    far_sum[mirrored(r)] = core[r];
   }
   backward<X>(front, core);
   backward<X>(back, far_sum);

@@ -79,11 +79,13 @@ class BlockBand {
   /// Chain vertices (all but the border's) are numbered 0 .. chain_ - 1; one phantom follows where they are odd.
   std::size_t last() const noexcept { return 2 * half_ + 1; }
   bool has_phantom() const noexcept { return chain_ % 2 == 1; }
-  /// The vertex of the core's scalar row r; past the last one where there is none.
-  std::size_t core_vertex(int r) const noexcept {
-    if (r >= 2 * D) return chain_ + static_cast<std::size_t>(r) / D - 2;
-    const std::size_t v = half_ + static_cast<std::size_t>(r) / D;
-    return v < chain_ ? v : vertices_;
+  /// The core's scalar row r as the far end counts: its next vertex is the middle's second.
+  static constexpr int mirrored(int r) { return r < D ? r + D : r < 2 * D ? r - D : r; }
+  /// The right-hand side's row of the core's scalar row r; null for the phantom's.
+  double* core_row(int r, double* b, std::size_t stride) const noexcept {
+    const auto v = static_cast<std::size_t>(r / D);
+    const std::size_t vertex = v >= 2 ? chain_ + v - 2 : half_ + v < chain_ ? half_ + v : vertices_;
+    return vertex < vertices_ ? b + (D * vertex + static_cast<std::size_t>(r % D)) * stride : nullptr;
   }
   /// The entry (r, c) of A, r and c scalar unknowns at most two vertices apart.
   double& entry(std::size_t r, std::size_t c) noexcept;
