@@ -44,23 +44,31 @@ std::string Table::json() const {
 }  // namespace ligature::bench
 
 int main(int argc, char** argv) {
-  bool json = false;
+  bool json = false, all = true, rod = false;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--json") == 0) {
       json = true;
     } else if (std::strcmp(argv[i], "--profile") == 0 && i + 1 < argc) {
       profile = argv[++i];
+    } else if (std::strcmp(argv[i], "rod") == 0) {
+      all = false, rod = true;
     } else {
-      std::fprintf(stderr, "usage: ligature-bench [--json] [--profile FILE]   e.g. ligature bench --json\n");
+      std::fprintf(stderr, "usage: ligature-bench [rod] [--json] [--profile FILE]   e.g. ligature bench rod --json\n");
       return 2;
     }
   }
   ligature::bench::Table table;
-  table.heading("Plumbing");
-  ligature::bench::measure_plumbing(table);
-  table.heading("Stages, demo recording");
-  if (!ligature::bench::measure_stages(table, profile)) return 1;
+  if (all) {
+    table.heading("Plumbing");
+    ligature::bench::measure_plumbing(table);
+    table.heading("Stages, demo recording");
+    if (!ligature::bench::measure_stages(table, profile)) return 1;
+  }
+  if (all || rod) {
+    table.heading("Rod");
+    ligature::bench::measure_rod(table);
+  }
   if (json) std::printf("%s\n", table.json().c_str());
   return 0;
 }
