@@ -109,7 +109,7 @@ int bench(const char* self, const std::vector<std::string>& arguments) {
 }
 
 struct SimArguments {
-  std::string scenario, out;
+  std::string scenario, out, plot;
   std::vector<std::string> expect;
   bool json = false, every_step = false;
 };
@@ -118,6 +118,7 @@ int sim(const SimArguments& arguments) {
   simulate::SimOptions options;
   options.scenario = simulate::resolve_scenario(arguments.scenario, data_dirs());
   options.out = arguments.out;
+  options.plot = arguments.plot;
   options.expect = arguments.expect;
   options.every_step = arguments.every_step;
   options.progress = isatty(STDERR_FILENO) != 0;
@@ -139,7 +140,7 @@ constexpr const char* kSimFooter =
   contacts.csv   t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state
   timing.csv     one row a step, a column a stage, ms
 Exit: 0 done, 1 interrupted, contacts overflowed, state not finite or --expect failed, 2 refused: nothing was written.
-Example: ligature sim thread/catenary --out out/catenary --expect rest)";
+Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png --expect rest)";
 
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
@@ -205,10 +206,11 @@ int run_command(int argc, char** argv) {
   sim_verb->add_option("SCENARIO", sim_arguments.scenario, "a TOML file, or a shipped scenario such as thread/catenary")
       ->required();
   sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing");
+  sim_verb->add_option("--plot", sim_arguments.plot, "picture of curves, energies and twist: FILE.svg or FILE.png");
   sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable; rest")
       ->allow_extra_args(false);
   sim_verb->add_flag("--every-step", sim_arguments.every_step,
-                     "write the state after every step, as output.every_s = 0");
+                     "write the state after every step, whatever output.every_s says");
   sim_verb->add_flag("--json", sim_arguments.json, "print summary.json on standard output instead of a table");
   sim_verb->footer(kSimFooter);
 

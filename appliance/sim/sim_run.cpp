@@ -1,6 +1,7 @@
 #include "appliance/sim/sim_run.hpp"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -11,10 +12,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "appliance/sim/history.hpp"
 #include "appliance/sim/output_files.hpp"
+#include "appliance/sim/plot.hpp"
 #include "appliance/sim/rest.hpp"
 #include "appliance/sim/stage_times.hpp"
 #include "appliance/sim/summary.hpp"
+#include "config/atomic_file.hpp"
 #include "config/scenario_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "sim/world/world.hpp"
@@ -73,6 +77,32 @@ Result<void> check_expectations(const std::vector<std::string>& expect) {
     return usage_error(fmt::format("--expect {}: must be rest (later also knot=NAME, holds, opens): mend it", e));
   }
   return {};
+}
+
+/// The picture's format and folder, before anything is calculated for it.
+Result<void> prepare_plot(const std::filesystem::path& file) {
+  if (file.extension() != ".svg" && file.extension() != ".png")
+    return usage_error(fmt::format("--plot {}: must end in .svg or .png: name such a file", file.string()));
+  std::error_code wrong;
+  if (std::filesystem::is_directory(file, wrong))
+    return usage_error(fmt::format("--plot {}: is a folder: name a file", file.string()));
+  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
+  std::filesystem::create_directories(folder, wrong);
+  if (wrong)
+    return usage_error(
+        fmt::format("--plot {}: its folder cannot be made: {}: name another", file.string(), wrong.message()));
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return usage_error(fmt::format("--plot {}: its folder cannot be written: name another", file.string()));
+  return {};
+}
+
+/// Twist, writhe and link are followed where there may be any.
+bool twists(const world::WorldParams& params) {
+  return std::any_of(params.threads.begin(), params.threads.end(), [](const world::ThreadParams& t) {
+    return t.twist_turns != 0 || std::any_of(t.clamps.begin(), t.clamps.end(), [](const world::ClampParams& c) {
+             return c.spin_rad_per_s != 0 || !(c.turn_rad_per_s == Vec3{});
+           });
+  });
 }
 
 bool slow(const world::World& world, double speed_mm_per_s) {
@@ -145,6 +175,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (!created) return usage_error(fmt::format("{}: {}", options.scenario.string(), created.error().message));
   world::World world = std::move(*created);
 
+  if (!options.plot.empty())
+    if (auto ok = prepare_plot(options.plot); !ok) return unexpected(ok.error());
   std::optional<OutputFiles> files;
   if (!options.out.empty()) {
     auto opened = OutputFiles::open(options.out);
@@ -163,6 +195,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   const auto steps = static_cast<std::uint64_t>(std::ceil(scenario.duration_s / params.step_s - 1e-9));
   const auto begun = Clock::now();
   Period period(options.every_step ? 0 : scenario.output_every_s, params.step_s);
+  History history(twists(params));
   bool written = false;
   const auto write = [&](std::uint64_t step) {
     written = true;
@@ -170,6 +203,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   };
   period.due(0);
   write(0);
+  if (!options.plot.empty()) history.add(world, 0, false);
   {
     Progress progress(options.progress, scenario.duration_s);
     for (std::uint64_t step = 1; step <= steps; ++step) {
@@ -189,6 +223,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
         if (!files->good()) break;  // commit() says why
       }
       if (period.due(t_s)) write(step);
+      if (!options.plot.empty()) history.add(world, step, false);
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;
     }
@@ -204,6 +239,16 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   const auto complain = [&outcome](const std::string& what) {
     outcome.complaint += (outcome.complaint.empty() ? "" : "; ") + what;
   };
+  if (!options.plot.empty()) {
+    history.add(world, statistics.steps(), true);
+    const Drawing drawing = plot(scenario, world, history, report);
+    Result<std::string> picture = options.plot.extension() == ".png"
+                                      ? drawing.png()
+                                      : drawing.svg(scenario.title, report["version"].get<std::string>());
+    if (!picture) return failure(picture.error().message);
+    if (auto saved = config::write_file_atomically(options.plot, *picture); !saved)
+      return failure(saved.error().message);
+  }
   if (files)
     if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
   if (ending.interrupted)

@@ -43,6 +43,7 @@ class Statistics {
   std::uint64_t steps() const { return steps_; }
   std::uint64_t overflows() const { return overflows_; }
   std::uint64_t non_finite() const { return non_finite_; }
+  std::uint64_t grasps() const { return grasps_; }
   std::uint64_t releases() const { return releases_; }
 
   nlohmann::ordered_json clamps(const world::World& world, const world::WorldParams& params) const;
@@ -54,7 +55,8 @@ class Statistics {
   std::vector<double> radii_mm_, row_;
   TailMean clamp_mean_;
   Quantiles residual_;
-  std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, releases_ = 0;
+  std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,
+                releases_ = 0;
   std::uint32_t contacts_max_ = 0, contacts_last_ = 0, iterations_max_ = 0;
   double gap_min_mm_, gap_min_over_radius_;
 };

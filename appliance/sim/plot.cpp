@@ -1,0 +1,564 @@
+#include "appliance/sim/plot.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "appliance/sim/chart.hpp"
+#include "sim/base/units.hpp"
+
+namespace ligature::simulate {
+namespace {
+
+constexpr double kWidth = 1400, kMargin = 36, kGutter = 44;
+constexpr std::array<Colour, 4> kThreadColours{{{31, 100, 180}, {214, 90, 30}, {36, 138, 86}, {132, 76, 178}}};
+constexpr Colour kForce{200, 30, 50}, kWhite{255, 255, 255}, kPlane{120, 104, 84};
+constexpr std::array<const char*, 3> kAxisNames{"x", "y", "z"};
+
+double component(Vec3 v, int axis) {
+  return axis == 0 ? v.x : axis == 1 ? v.y : v.z;
+}
+
+/// Where a place on a thread is now.
+std::size_t vertex_of(const world::Place& at, const world::ThreadShape& shape) {
+  switch (at.kind) {
+    case world::Place::Kind::first:
+      return 0;
+    case world::Place::Kind::last:
+      return shape.x.size() - 1;
+    case world::Place::Kind::vertex:
+      return std::min(at.vertex, shape.x.size() - 1);
+    case world::Place::Kind::arc:
+      break;
+  }
+  std::size_t best = 0;
+  for (std::size_t i = 0; i < shape.s_mm.size(); ++i)
+    if (std::abs(shape.s_mm[i] - at.s_mm) < std::abs(shape.s_mm[best] - at.s_mm)) best = i;
+  return best;
+}
+
+struct Mark {
+  enum class Kind { position, frame, force } kind;
+  Vec3 at, force;  ///< force in uN
+};
+
+/// What holds and pulls at the end of the run.
+std::vector<Mark> marks_of(const config::Scenario& scenario, const world::World& world) {
+  std::vector<Mark> marks;
+  std::size_t owner = 0, of_owner = 0;
+  for (const world::ClampMeasure& c : world.clamps()) {
+    while (of_owner >= scenario.params.threads[owner].clamps.size()) ++owner, of_owner = 0;
+    const world::ClampParams& p = scenario.params.threads[owner].clamps[of_owner++];
+    if (!c.active) continue;
+    marks.push_back({p.hold == world::ClampParams::Hold::frame ? Mark::Kind::frame : Mark::Kind::position,
+                     world.shape(c.thread).x[c.vertex],
+                     {}});
+  }
+  for (std::size_t k = 0; k < std::min(scenario.params.threads.size(), world.thread_count()); ++k) {
+    const world::ThreadShape shape = world.shape(k);
+    for (const world::ForceParams& f : scenario.params.threads[k].forces)
+      if (norm(f.force) > 0 && f.from_s <= world.time_s() && world.time_s() <= f.until_s)
+        marks.push_back({Mark::Kind::force, shape.x[vertex_of(f.at, shape)], f.force});
+  }
+  return marks;
+}
+
+/// Three rows of numbers: right and up on the paper.
+struct Projection {
+  Vec3 right, up;
+  Point of(Vec3 p) const { return {dot(right, p), dot(up, p)}; }
+};
+
+Vec3 unit(int axis) {
+  return {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
+}
+
+struct Extents {
+  double left = std::numeric_limits<double>::infinity(), right = -left, low = left, high = -left;
+  void take(Point p) {
+    left = std::min(left, p.x);
+    right = std::max(right, p.x);
+    low = std::min(low, p.y);
+    high = std::max(high, p.y);
+  }
+  double width() const { return right - left; }
+  double height() const { return high - low; }
+};
+
+Extents extents_of(const Projection& view, const std::vector<History::Shape>& shapes) {
+  Extents e;
+  for (const auto& shape : shapes)
+    for (const auto& thread : shape.threads)
+      for (const Vec3 p : thread) e.take(view.of(p));
+  return e;
+}
+
+/// Millimetres on the paper.
+struct Paper {
+  Projection view;
+  double scale = 1, x0 = 0, y0 = 0;
+  Point of(Vec3 p) const {
+    const Point q = view.of(p);
+    return {x0 + scale * q.x, y0 - scale * q.y};
+  }
+};
+
+Paper fit(const Projection& view, const Extents& e, const Box& box, double margin) {
+  Paper paper{view, 1, 0, 0};
+  const double w = std::max(e.width(), 1e-9), h = std::max(e.height(), 1e-9);
+  paper.scale = std::min((box.width - 2 * margin) / w, (box.height - 2 * margin) / h);
+  paper.x0 = box.x + 0.5 * box.width - paper.scale * 0.5 * (e.left + e.right);
+  paper.y0 = box.y + 0.5 * box.height + paper.scale * 0.5 * (e.low + e.high);
+  return paper;
+}
+
+/// Intermediate shapes worth drawing: spread evenly by how far the threads have moved, not by time.
+std::vector<std::size_t> between(const std::vector<History::Shape>& shapes, std::size_t count) {
+  std::vector<double> way(shapes.size(), 0);
+  for (std::size_t s = 1; s < shapes.size(); ++s) {
+    double moved = 0;
+    for (std::size_t k = 0; k < std::min(shapes[s].threads.size(), shapes[s - 1].threads.size()); ++k) {
+      const auto &a = shapes[s - 1].threads[k], &b = shapes[s].threads[k];
+      for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) moved = std::max(moved, norm(b[i] - a[i]));
+    }
+    way[s] = way[s - 1] + moved;
+  }
+  std::vector<std::size_t> out;
+  if (shapes.size() < 3 || !(way.back() > 0)) return out;
+  for (std::size_t i = 1; i <= count; ++i) {
+    const double wanted = way.back() * static_cast<double>(i) / static_cast<double>(count + 1);
+    std::size_t best = 1;
+    for (std::size_t s = 1; s + 1 < shapes.size(); ++s)
+      if (std::abs(way[s] - wanted) < std::abs(way[best] - wanted)) best = s;
+    if (out.empty() || out.back() != best) out.push_back(best);
+  }
+  return out;
+}
+
+void draw_curves(Drawing& d, const Paper& paper, const std::vector<History::Shape>& shapes, double width) {
+  const auto curve = [&](const std::vector<Vec3>& thread, Colour colour, double w) {
+    std::vector<Point> points;
+    for (const Vec3 p : thread) points.push_back(paper.of(p));
+    d.line(std::move(points), colour, w);
+  };
+  const auto middle = between(shapes, 5);
+  for (std::size_t m = 0; m < middle.size(); ++m)
+    for (std::size_t k = 0; k < shapes[middle[m]].threads.size(); ++k)
+      curve(shapes[middle[m]].threads[k],
+            mix(kWhite, kThreadColours[k % kThreadColours.size()],
+                0.2 + 0.25 * static_cast<double>(m + 1) / static_cast<double>(middle.size() + 1)),
+            1);
+  for (const auto& thread : shapes.front().threads) curve(thread, kStart, 1.6);
+  for (std::size_t k = 0; k < shapes.back().threads.size(); ++k)
+    curve(shapes.back().threads[k], kThreadColours[k % kThreadColours.size()], width);
+}
+
+void draw_symbol(Drawing& d, Mark::Kind kind, Point at) {
+  if (kind == Mark::Kind::frame) {
+    const auto square = [&](double r, Colour c) {
+      d.area({{at.x - r, at.y - r}, {at.x + r, at.y - r}, {at.x + r, at.y + r}, {at.x - r, at.y + r}}, c);
+    };
+    square(7, kWhite);
+    square(5.5, kInk);
+  } else {
+    d.disc(at, 6.5, kWhite);
+    d.disc(at, 5, kInk);
+    d.disc(at, 2, kWhite);
+  }
+}
+
+void draw_arrow(Drawing& d, Point from, Point to, Colour colour) {
+  const double length = std::hypot(to.x - from.x, to.y - from.y);
+  const Point t{(to.x - from.x) / length, (to.y - from.y) / length};
+  const Point neck{to.x - 11 * t.x, to.y - 11 * t.y};
+  d.line({from, neck}, colour, 2.4);
+  d.area({to, {neck.x - 5 * t.y, neck.y + 5 * t.x}, {neck.x + 5 * t.y, neck.y - 5 * t.x}}, colour);
+}
+
+std::string force_text(double un) {
+  const double mn = un / units::un_per_mn;
+  if (mn < 0.1) return fmt::format("{:.3g} uN", un);
+  return mn < 1000 ? fmt::format("{:.4g} mN", mn) : fmt::format("{:.4g} N", mn / 1000);
+}
+
+/// Clamps and forces; texts keep out of each other's way and inside the box.
+void draw_marks(Drawing& d, const Paper& paper, const std::vector<Mark>& marks, const Box& box, bool labels) {
+  std::vector<Box> taken;
+  for (const Mark& m : marks) {
+    const Point at = paper.of(m.at);
+    if (m.kind != Mark::Kind::force) {
+      draw_symbol(d, m.kind, at);
+      taken.push_back({at.x - 8, at.y - 8, 16, 16});
+      continue;
+    }
+    const Point f = paper.view.of(m.force);
+    const double size = std::hypot(f.x, f.y) / norm(m.force);
+    if (size < 0.15) {  // towards or away from the eye
+      d.ring(at, 7, kForce, 2);
+      d.disc(at, 2.5, kForce);
+      continue;
+    }
+    const double length = 22 + 26 * size, k = 1 / std::hypot(f.x, f.y);
+    // The tail stands at the vertex when there is room in front of it, else the tip does.
+    const Point ahead{at.x + length * k * f.x, at.y - length * k * f.y};
+    const bool room =
+        ahead.x > box.x + 4 && ahead.x < box.right() - 4 && ahead.y > box.y + 4 && ahead.y < box.bottom() - 4;
+    const Point from = room ? at : Point{2 * at.x - ahead.x, 2 * at.y - ahead.y};
+    const Point to = room ? ahead : at;
+    draw_arrow(d, from, to, kForce);
+    if (!labels) continue;
+    const std::string text = force_text(norm(m.force));
+    const double w = Drawing::text_width(text, kLabelSize, true);
+    const Point middle{0.5 * (from.x + to.x), 0.5 * (from.y + to.y)};
+    for (const Point shift : {Point{12, 4}, Point{-12 - w, 4}, Point{-0.5 * w, -12}, Point{-0.5 * w, 22}, Point{12, 24},
+                              Point{12, -18}, Point{-12 - w, 24}, Point{-12 - w, -18}}) {
+      const Box label{middle.x + shift.x, middle.y + shift.y - 11, w, 14};
+      const bool inside =
+          label.x > box.x && label.right() < box.right() && label.y > box.y && label.bottom() < box.bottom();
+      const bool free = std::none_of(taken.begin(), taken.end(), [&](const Box& b) {
+        return label.x < b.right() && b.x < label.right() && label.y < b.bottom() && b.y < label.bottom();
+      });
+      // Along a flat arrow a label beside it would lie on it.
+      const bool flat = std::abs(to.y - from.y) < 14 && std::abs(shift.y) < 10;
+      if (!inside || !free || flat) continue;
+      taken.push_back(label);
+      d.text({label.x, label.y + 11}, text, kLabelSize, kForce, Anchor::left, true);
+      break;
+    }
+  }
+}
+
+void frame(Drawing& d, const Box& b) {
+  d.line({{b.x, b.y}, {b.right(), b.y}, {b.right(), b.bottom()}, {b.x, b.bottom()}, {b.x, b.y}}, kFrame, 1);
+}
+
+void scale_bar(Drawing& d, const Paper& paper, const Box& box) {
+  const double mm = nice_step(0.22 * box.width / paper.scale, 1);
+  const double length = mm * paper.scale, x = box.x + 16, y = box.bottom() - 16;
+  d.area({{x - 6, y - 24}, {x + length + 6, y - 24}, {x + length + 6, y + 8}, {x - 6, y + 8}}, kWhite);
+  d.line({{x, y}, {x + length, y}}, kInk, 2.5);
+  for (const double end : {x, x + length}) d.line({{end, y - 5}, {end, y + 5}}, kInk, 1.5);
+  d.text({x + 0.5 * length, y - 9}, fmt::format("{:g} mm", mm), kLabelSize, kInk, Anchor::middle);
+}
+
+/// The plane seen from the side, solid below: a line with hatching.
+void draw_plane(Drawing& d, const Paper& paper, const world::PlaneParams& plane, const Box& box) {
+  const Vec3 n = (1 / norm(plane.normal)) * plane.normal;
+  const Point m = paper.view.of(n);
+  if (std::hypot(m.x, m.y) < 0.999) return;
+  const Point at = paper.of(plane.point), t{m.y, m.x};  // along it on the paper, whose y runs down
+  std::vector<Point> inside;
+  const double far = box.width + box.height + std::hypot(at.x - box.x, at.y - box.y);
+  for (double s = -far; s <= far; s += 3) {
+    const Point p{at.x + s * t.x, at.y + s * t.y};
+    if (p.x > box.x && p.x < box.right() && p.y > box.y && p.y < box.bottom()) inside.push_back(p);
+  }
+  if (inside.size() < 2) return;
+  d.line({inside.front(), inside.back()}, kPlane, 2);
+  for (std::size_t i = 2; i < inside.size(); i += 5) {
+    const Point p = inside[i];
+    const Point q{p.x - 7 * m.x - 5 * t.x, p.y + 7 * m.y - 5 * t.y};
+    if (q.x > box.x && q.x < box.right() && q.y > box.y && q.y < box.bottom()) d.line({p, q}, kPlane, 1);
+  }
+}
+
+/// The pair of axes that shows most, the vertical one as gravity says.
+std::pair<int, int> best_axes(const std::vector<History::Shape>& shapes, Vec3 gravity) {
+  std::array<double, 3> size{};
+  for (int a = 0; a < 3; ++a) size[static_cast<std::size_t>(a)] = extents_of({unit(a), unit(a)}, shapes).width();
+  const double floor = 1e-3 * std::max({size[0], size[1], size[2]}) + 1e-12;
+  const auto s = [&](int a) { return std::max(size[static_cast<std::size_t>(a)], floor); };
+  int down = -1;
+  for (int a = 0; a < 3; ++a)
+    if (std::abs(component(gravity, a)) > 0.9 * norm(gravity) && norm(gravity) > 0) down = a;
+  std::pair<int, int> best{0, down == 0 ? 0 : 2};
+  double most = -1;
+  for (const auto& [h, v] :
+       {std::pair{0, 2}, std::pair{0, 1}, std::pair{1, 2}, std::pair{1, 0}, std::pair{2, 0}, std::pair{2, 1}}) {
+    if (down >= 0 ? v != down : h > v) continue;
+    if (s(h) * s(v) > most * (1 + 1e-6)) most = s(h) * s(v), best = {h, v};
+  }
+  return best;
+}
+
+void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, const std::vector<History::Shape>& shapes,
+                    const config::Scenario& scenario, const std::vector<Mark>& marks) {
+  const Projection view{unit(horizontal), unit(vertical)};
+  const Paper paper = fit(view, extents_of(view, shapes), box, 46);
+  const auto ticks = [&](double low, double high, double pixels, auto&& draw) {
+    const double step = nice_step(high - low, pixels / 80);
+    for (double v = std::ceil(low / step) * step; v <= high; v += step) draw(v, tick_text(v, step));
+  };
+  ticks((box.x - paper.x0) / paper.scale, (box.right() - paper.x0) / paper.scale, box.width,
+        [&](double v, const std::string& text) {
+          const double x = paper.x0 + paper.scale * v;
+          d.line({{x, box.y}, {x, box.bottom()}}, kGrid, 1);
+          d.text({x, box.bottom() + 18}, text, kLabelSize, kSoft, Anchor::middle);
+        });
+  ticks((paper.y0 - box.bottom()) / paper.scale, (paper.y0 - box.y) / paper.scale, box.height,
+        [&](double v, const std::string& text) {
+          const double y = paper.y0 - paper.scale * v;
+          d.line({{box.x, y}, {box.right(), y}}, kGrid, 1);
+          d.text({box.x - 8, y + 4.5}, text, kLabelSize, kSoft, Anchor::right);
+        });
+  frame(d, box);
+  d.text({box.x + 0.5 * box.width, box.bottom() + 36},
+         fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(horizontal)]), kLabelSize, kSoft, Anchor::middle);
+  d.text({box.x - 8, box.y - 8}, fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(vertical)]), kLabelSize,
+         kSoft, Anchor::right);
+  for (const auto& plane : scenario.params.planes) draw_plane(d, paper, plane, box);
+  draw_curves(d, paper, shapes, 3);
+  draw_marks(d, paper, marks, box, true);
+  scale_bar(d, paper, box);
+}
+
+void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Shape>& shapes,
+                      const std::vector<Mark>& marks) {
+  // Looks from the front, the right and above: 30 degrees round z, 25 down.
+  const double a = -35 * units::rad_per_deg, b = 25 * units::rad_per_deg;
+  const Projection view{{std::cos(a), std::sin(a), 0},
+                        {-std::sin(b) * std::sin(a), std::sin(b) * std::cos(a), std::cos(b)}};
+  frame(d, box);
+  const Paper paper = fit(view, extents_of(view, shapes), box, 40);
+  draw_curves(d, paper, shapes, 2.5);
+  draw_marks(d, paper, marks, box, false);
+  scale_bar(d, paper, box);
+  const Point corner{box.right() - 52, box.bottom() - 40};
+  for (int axis = 0; axis < 3; ++axis) {
+    const Point p = view.of(unit(axis));
+    const Point end{corner.x + 26 * p.x, corner.y - 26 * p.y};
+    d.line({corner, end}, kSoft, 1.6);
+    d.text({corner.x + 36 * p.x, corner.y - 36 * p.y + 4}, kAxisNames[static_cast<std::size_t>(axis)], kLabelSize,
+           kSoft, Anchor::middle);
+  }
+}
+
+std::vector<Series> energy_series(const std::vector<History::Energies>& history, bool& log_v) {
+  struct Part {
+    const char* name;
+    double History::Energies::*value;
+    Colour colour;
+  };
+  constexpr std::array<Part, 4> kParts{{{"stretch", &History::Energies::stretch, {31, 119, 180}},
+                                        {"bend", &History::Energies::bend, {214, 39, 40}},
+                                        {"twist", &History::Energies::twist, {44, 150, 60}},
+                                        {"kinetic", &History::Energies::kinetic, {148, 90, 190}}}};
+  constexpr Colour kTotal{70, 76, 84}, kPotential{190, 130, 20};
+  const auto total = [](const History::Energies& e) { return e.stretch + e.bend + e.twist + e.kinetic + e.potential; };
+  double top = 0, least_top = std::numeric_limits<double>::infinity();
+  bool falls = false, potential = false;
+  std::array<double, kParts.size()> most{};
+  for (std::size_t p = 0; p < kParts.size(); ++p) {
+    for (const auto& e : history) most[p] = std::max(most[p], e.*kParts[p].value);
+    top = std::max(top, most[p]);
+    if (most[p] > 0) {
+      least_top = std::min(least_top, most[p]);
+      falls |= history.back().*kParts[p].value < 1e-2 * most[p];
+    }
+  }
+  for (const auto& e : history) potential |= e.potential != 0;
+  log_v = top > 0 && (falls || least_top < 0.02 * top);
+
+  std::vector<Series> out;
+  const auto add = [&](const char* name, Colour colour, bool dashed, auto&& value) {
+    Series s{name, colour, {}, {}, dashed, 2};
+    for (const auto& e : history) {
+      s.t.push_back(e.t_s);
+      s.v.push_back(value(e) / units::un_per_mn);
+    }
+    out.push_back(std::move(s));
+  };
+  for (std::size_t p = 0; p < kParts.size(); ++p)
+    if (most[p] > (log_v ? 1e-9 * top : 0))
+      add(kParts[p].name, kParts[p].colour, false, [&](const auto& e) { return e.*kParts[p].value; });
+  const History::Energies start = history.front(), end = history.back();
+  if (log_v) {
+    if (potential)
+      add("total, above its end", kTotal, true, [&](const auto& e) { return total(e) - total(end); });
+    else
+      add("total", kTotal, true, total);
+  } else {
+    if (potential)
+      add("potential, from its start", kPotential, false, [&](const auto& e) { return e.potential - start.potential; });
+    add(potential ? "total, from its start" : "total", kTotal, true,
+        [&](const auto& e) { return total(e) - (potential ? total(start) : 0); });
+  }
+  return out;
+}
+
+std::vector<Series> link_series(const std::vector<History::Links>& history, const nlohmann::ordered_json& summary) {
+  std::vector<Series> out;
+  const std::size_t threads = history.front().twist.size();
+  const auto add = [&](const std::string& name, Colour colour, bool dashed, double width, auto&& value) {
+    Series s{name, colour, {}, {}, dashed, width};
+    for (const auto& l : history)
+      if (l.twist.size() == threads) {
+        s.t.push_back(l.t_s);
+        s.v.push_back(value(l));
+      }
+    out.push_back(std::move(s));
+  };
+  for (std::size_t k = 0; k < std::min<std::size_t>(threads, 4); ++k) {
+    const std::string of = threads == 1 ? "" : " of " + summary["threads"][k]["name"].get<std::string>();
+    const Colour c = kThreadColours[k];
+    if (threads == 1) {
+      add("twist", {44, 150, 60}, false, 2, [k](const auto& l) { return l.twist[k]; });
+      add("writhe", {190, 130, 20}, false, 2, [k](const auto& l) { return l.writhe[k]; });
+    }
+    add("link" + of, threads == 1 ? kInk : c, true, 2.4, [k](const auto& l) { return l.twist[k] + l.writhe[k]; });
+  }
+  return out;
+}
+
+/// Words that fit into a width, a line each.
+std::vector<std::string> wrapped(const std::string& text, double size, bool bold, double width) {
+  std::vector<std::string> out(1);
+  std::string word;
+  const auto put = [&] {
+    const std::string longer = out.back().empty() ? word : out.back() + " " + word;
+    if (!out.back().empty() && Drawing::text_width(longer, size, bold) > width)
+      out.push_back(word);
+    else
+      out.back() = longer;
+    word.clear();
+  };
+  for (const char c : text) {
+    if (c != ' ')
+      word += c;
+    else if (!word.empty())
+      put();
+  }
+  if (!word.empty()) put();
+  return out;
+}
+
+std::string vector_text(const nlohmann::ordered_json& v) {
+  const auto one = [](double c) { return std::abs(c) < 5e-7 ? std::string("0") : fmt::format("{:.4g}", c); };
+  return fmt::format("({}, {}, {})", one(v[0]), one(v[1]), one(v[2]));
+}
+
+std::vector<std::string> facts(const nlohmann::ordered_json& s) {
+  std::vector<std::string> out;
+  out.push_back(fmt::format("{}: {} steps of {:g} ms, {:.4g} s, {}{}. State {}.",
+                            std::filesystem::path(s["scenario"].get<std::string>()).filename().string(),
+                            s["steps"].get<std::uint64_t>(), s["step_ms_nominal"].get<double>(),
+                            s["time_s"].get<double>(), s["at_rest"].get<bool>() ? "at rest" : "not at rest",
+                            s["interrupted"].get<bool>() ? ", interrupted" : "", s["state_hash"].get<std::string>()));
+  if (s["threads"].empty()) return out;
+  const auto& t = s["threads"][0];
+  std::string line =
+      fmt::format("{}: {} vertices, length {:.6g} mm, last vertex at {} mm", t["name"].get<std::string>(),
+                  t["vertices"].get<std::uint64_t>(), t["length_mm"].get<double>(), vector_text(t["last_mm"]));
+  std::size_t shown = 0;
+  for (const auto& c : s["clamps"]) {
+    if (c["thread"] != t["name"] || !c["active"].get<bool>() || ++shown > 2) continue;
+    line +=
+        fmt::format("; clamp {}: {} mN, {} mN mm", c["at"].is_string() ? c["at"].get<std::string>() : c["at"].dump(),
+                    vector_text(c["reaction_mn"]), vector_text(c["torque_mn_mm"]));
+  }
+  out.push_back(line + ".");
+  return out;
+}
+
+}  // namespace
+
+Drawing plot(const config::Scenario& scenario, const world::World& world, const History& history,
+             const nlohmann::ordered_json& summary) {
+  const auto marks = marks_of(scenario, world);
+  const auto [horizontal, vertical] = best_axes(history.shapes(), scenario.params.gravity);
+  const Extents e = extents_of({unit(horizontal), unit(vertical)}, history.shapes());
+
+  // A flat curve needs no high picture.
+  const double left = 900, right = kWidth - 2 * kMargin - left - kGutter;
+  const double ticks = 52, aspect = e.height() / std::max(e.width(), 1e-9);
+  const double high = std::clamp((left - ticks - 92) * aspect + 92, 220.0, 560.0);
+  const auto title = wrapped(scenario.title, 24, true, kWidth - 2 * kMargin);
+  std::vector<std::string> lines;
+  for (const std::string& fact : facts(summary))
+    for (std::string& line : wrapped(fact, 14, false, kWidth - 2 * kMargin)) lines.push_back(std::move(line));
+  const double header = kMargin + 30 * static_cast<double>(title.size()) + 20 * static_cast<double>(lines.size()) + 10;
+  const double views = 40, charts = 330;
+  Drawing d(kWidth, header + views + high + 58 + charts + kMargin - 8);
+
+  double y = kMargin + 14;
+  for (const std::string& line : title) {
+    d.text({kMargin, y}, line, 24, kInk, Anchor::left, true);
+    y += 30;
+  }
+  y -= 4;
+  for (const std::string& line : lines) {
+    d.text({kMargin, y}, line, 14, kSoft);
+    y += 20;
+  }
+
+  // What is what, above the curves.
+  const double legend_y = header + 16;
+  double x = kMargin + ticks;
+  const auto legend = [&](double symbol, const std::string& text, auto&& draw) {
+    draw(Point{x, legend_y - 5});
+    d.text({x + symbol + 7, legend_y}, text, kLabelSize, kInk);
+    x += symbol + 7 + Drawing::text_width(text, kLabelSize) + 20;
+  };
+  legend(24, "start", [&](Point p) { d.line({p, {p.x + 24, p.y}}, kStart, 1.6); });
+  legend(24, "between", [&](Point p) { d.line({p, {p.x + 24, p.y}}, mix(kWhite, kThreadColours[0], 0.4), 1.2); });
+  for (std::size_t k = 0; k < std::min<std::size_t>(summary["threads"].size(), kThreadColours.size()); ++k)
+    legend(24, summary["threads"].size() == 1 ? "end" : "end of " + summary["threads"][k]["name"].get<std::string>(),
+           [&](Point p) {
+             d.line({p, {p.x + 24, p.y}}, kThreadColours[k], 3);
+           });
+  const auto any = [&](Mark::Kind kind) {
+    return std::any_of(marks.begin(), marks.end(), [kind](const Mark& m) { return m.kind == kind; });
+  };
+  if (any(Mark::Kind::frame))
+    legend(14, "frame held", [&](Point p) { draw_symbol(d, Mark::Kind::frame, {p.x + 7, p.y}); });
+  if (any(Mark::Kind::position))
+    legend(14, "position held", [&](Point p) { draw_symbol(d, Mark::Kind::position, {p.x + 7, p.y}); });
+  if (any(Mark::Kind::force)) legend(30, "force", [&](Point p) { draw_arrow(d, p, {p.x + 30, p.y}, kForce); });
+  if (norm(scenario.params.gravity) > 0)
+    legend(0,
+           fmt::format("gravity {:.4g} m/s2 along {}{}", norm(scenario.params.gravity) / units::mm_per_m,
+                       component(scenario.params.gravity, vertical) < 0 ? "-" : "",
+                       kAxisNames[static_cast<std::size_t>(vertical)]),
+           [](Point) {});
+
+  const double top = header + views;
+  draw_main_view(d, {kMargin + ticks, top, left - ticks, high}, horizontal, vertical, history.shapes(), scenario,
+                 marks);
+  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), marks);
+
+  const double below = top + high + 58;
+  ChartSettings settings;
+  const auto steps = summary["steps"].get<std::uint64_t>();
+  settings.log_t = scenario.until_rest && steps > 200;
+  settings.t_least = scenario.params.step_s;
+  settings.title = "Energy, mN mm";
+  const auto energies = energy_series(history.energies(), settings.log_v);
+  draw_chart(d, {kMargin, below, left, charts}, settings, energies);
+
+  const Box side{kMargin + left + kGutter, below, right, charts};
+  settings.levels.clear();
+  if (!history.links().empty()) {
+    settings.title = "Twist, writhe and link, turns";
+    settings.log_v = false;
+    draw_chart(d, side, settings, link_series(history.links(), summary));
+  } else {
+    settings.title = "Speed of the fastest vertex, mm/s";
+    settings.log_v = true;
+    settings.most_decades = 10;
+    Series speed{"speed", kThreadColours[0], {}, {}, false, 2};
+    for (const auto& s : history.energies()) {
+      speed.t.push_back(s.t_s);
+      speed.v.push_back(s.speed_mm_per_s);
+    }
+    if (scenario.until_rest) settings.levels.push_back(scenario.rest_speed_mm_per_s);
+    draw_chart(d, side, settings, {speed});
+  }
+  return d;
+}
+
+}  // namespace ligature::simulate
