@@ -139,6 +139,8 @@ constexpr const char* kSimFooter =
   clamps.csv     t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm: what each clamp exerts on its thread
   contacts.csv   t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state
   timing.csv     one row a step, a column a stage, ms
+--plot draws the curves at the start, between and at the end from two sides, the energies, and twist, writhe and link
+(where anything is twisted) or the speed over time.
 Exit: 0 done, 1 interrupted, contacts overflowed, state not finite or --expect failed, 2 refused: nothing was written.
 Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png --expect rest)";
 

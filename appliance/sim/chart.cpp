@@ -38,21 +38,27 @@ struct Axis {
 
 Axis value_axis(const ChartSettings& settings, const std::vector<Series>& series) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
+  // On a logarithmic axis a series counts down to where it ends, or through six decades of what it was.
+  if (settings.log_v) {
+    for (const Series& s : series) {
+      const double most = s.v.empty() ? 0 : *std::max_element(s.v.begin(), s.v.end());
+      if (!(most > 0)) continue;
+      high = std::max(high, most);
+      low = std::min(low, std::max(s.v.back(), 1e-6 * most));
+    }
+    for (const double v : settings.levels) low = std::min(low, v);
+    if (!(low <= high)) low = 0.1, high = 1;
+    const double top = std::ceil(std::log10(high) + 1e-9);
+    return {true, std::min(std::max(std::floor(std::log10(low)), top - settings.most_decades), top - 1), top};
+  }
   const auto take = [&](double v) {
-    if (!std::isfinite(v) || (settings.log_v && !(v > 0))) return;
+    if (!std::isfinite(v)) return;
     low = std::min(low, v);
     high = std::max(high, v);
   };
   for (const Series& s : series)
     for (const double v : s.v) take(v);
-  if (settings.log_v)
-    for (const double v : settings.levels) take(v);
-  if (!(low <= high)) low = settings.log_v ? 0.1 : 0, high = 1;
-  if (settings.log_v) {
-    high = std::ceil(std::log10(high) + 1e-9);
-    low = std::max(std::floor(std::log10(low)), high - settings.most_decades);
-    return {true, std::min(low, high - 1), high};
-  }
+  if (!(low <= high)) low = 0, high = 1;
   // What differs by rounding only is shown flat, not blown up to the full height.
   const double least = std::max({1e-9 * std::max(std::abs(low), std::abs(high)), 1e-12});
   if (high - low < least) low -= least, high += least;
@@ -124,13 +130,27 @@ void draw_chart(Drawing& drawing, const Box& box, const ChartSettings& settings,
       drawing.line(piece, s.colour, s.width, s.dashed);
       piece.clear();
     };
+    // Cut off where it leaves through the floor; what is no number on a logarithmic axis lies a little below it.
+    bool drawn = false;
+    double u0 = 0, w0 = 0;
     for (std::size_t i = 0; i < s.t.size(); ++i) {
-      const double u = t_axis.at(s.t[i]), w = v_axis.at(s.v[i]);
-      if (u < -1e-9 || !(w > -1e-9) || w > 1 + 1e-9) {
+      const double u = t_axis.at(s.t[i]), w = std::max(v_axis.at(s.v[i]), -0.3);
+      if (u < -1e-9 || !(w <= 1 + 1e-9)) {
         end_piece();
+        drawn = false;
         continue;
       }
-      piece.push_back({in.x + u * in.width, in.bottom() - w * in.height});
+      const auto put = [&](double pu, double pw) {
+        piece.push_back({in.x + pu * in.width, in.bottom() - pw * in.height});
+      };
+      if (drawn && (w0 < 0) != (w < 0)) put(u0 + (u - u0) * w0 / (w0 - w), 0);
+      if (w >= 0)
+        put(u, w);
+      else
+        end_piece();
+      drawn = true;
+      u0 = u;
+      w0 = w;
     }
     end_piece();
   }

@@ -34,7 +34,7 @@ struct ChartSettings {
   std::string title;  ///< what and in which unit
   bool log_t = false, log_v = false;
   double t_least = 0;          ///< log_t: where the axis begins
-  double most_decades = 9;     ///< log_v: of the axis, from the top
+  double most_decades = 12;    ///< log_v: of the axis, from the top
   std::vector<double> levels;  ///< thin dashed lines at these values
 };
 

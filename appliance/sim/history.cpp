@@ -24,7 +24,8 @@ void History::add(const world::World& world, std::uint64_t step, bool last) {
     }
     energies_.push_back(e);
   }
-  if (links_wanted_ && wanted(links_, kLinkBits)) {
+  // Clamps take hold with the first step.
+  if (links_wanted_ && step > 0 && wanted(links_, kLinkBits)) {
     Links l;
     l.t_s = t_s;
     for (std::size_t k = 0; k < world.thread_count(); ++k) {

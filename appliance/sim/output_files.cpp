@@ -4,6 +4,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -112,6 +113,23 @@ std::string place_name(const world::Place& place) {
   return "";
 }
 
+std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& params) {
+  std::vector<const world::ClampParams*> all;
+  for (const world::ThreadParams& t : params.threads)
+    for (const world::ClampParams& c : t.clamps) all.push_back(&c);
+  return all;
+}
+
+std::vector<std::string> thread_names(const world::World& world) {
+  std::vector<std::string> given, out;
+  for (std::size_t k = 0; k < world.thread_count(); ++k) {
+    given.push_back(world.measure(k, false).name);
+    const auto before = std::count(given.begin(), given.end() - 1, given.back());
+    out.push_back(before == 0 ? given.back() : fmt::format("{}#{}", given.back(), before + 1));
+  }
+  return out;
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -152,10 +170,10 @@ Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
 
 void OutputFiles::write_state(const world::World& world, const world::WorldParams& params, bool stepped) {
   const double t_s = world.time_s();
-  std::vector<std::string> names;
+  std::vector<std::string> names = thread_names(world);
+  for (std::string& name : names) name = csv_field(name);
   for (std::size_t k = 0; k < world.thread_count(); ++k) {
     const world::ThreadMeasure m = world.measure(k, false);
-    names.push_back(csv_field(m.name));
     const double elastic = m.stretch_energy + m.bend_energy + m.twist_energy;
     files_[energies].print("{},{},{},{},{},{},{},{}\n", t_s, names[k], mn(m.stretch_energy), mn(m.bend_energy),
                            mn(m.twist_energy), mn(m.kinetic_energy), mn(m.potential_energy),
@@ -166,10 +184,10 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
                             shape.x[i].z, shape.twist_rad[i] * units::deg_per_rad);
   }
   if (!stepped) return;
-  std::size_t owner = 0, of_owner = 0;
+  const auto given = clamps_of(params);
+  std::size_t i = 0;
   for (const world::ClampMeasure& c : world.clamps()) {
-    while (owner < params.threads.size() && of_owner >= params.threads[owner].clamps.size()) ++owner, of_owner = 0;
-    const world::Place& at = params.threads[owner].clamps[of_owner++].at;
+    const world::Place& at = given[i++]->at;
     if (!c.active) continue;
     files_[clamps].print("{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], place_name(at), mn(c.force.x),
                          mn(c.force.y), mn(c.force.z), mn(c.torque.x), mn(c.torque.y), mn(c.torque.z));

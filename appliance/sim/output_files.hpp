@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "appliance/sim/stage_times.hpp"
 #include "sim/base/result.hpp"
@@ -52,6 +53,10 @@ class StreamedFile {
 
 /// "first", "last", "17" (a vertex) or "s_mm=12.5", as in the scenario.
 std::string place_name(const world::Place& place);
+/// Every clamp in the order of World::clamps().
+std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& params);
+/// The pieces of a thread that was cut share its name; the later ones become NAME#2, NAME#3, ...
+std::vector<std::string> thread_names(const world::World& world);
 /// Quoted where a comma, a quote or a line break asks for it.
 std::string csv_field(std::string_view text);
 

@@ -10,6 +10,9 @@
 #include <nlohmann/json.hpp>
 
 #include "appliance/sim/chart.hpp"
+#include "appliance/sim/output_files.hpp"
+#include "appliance/sim/rest.hpp"
+#include "appliance/sim/summary.hpp"
 #include "sim/base/units.hpp"
 
 namespace ligature::simulate {
@@ -50,10 +53,10 @@ struct Mark {
 /// What holds and pulls at the end of the run.
 std::vector<Mark> marks_of(const config::Scenario& scenario, const world::World& world) {
   std::vector<Mark> marks;
-  std::size_t owner = 0, of_owner = 0;
+  const auto clamps = clamps_of(scenario.params);
+  std::size_t i = 0;
   for (const world::ClampMeasure& c : world.clamps()) {
-    while (of_owner >= scenario.params.threads[owner].clamps.size()) ++owner, of_owner = 0;
-    const world::ClampParams& p = scenario.params.threads[owner].clamps[of_owner++];
+    const world::ClampParams& p = *clamps[i++];
     if (!c.active) continue;
     marks.push_back({p.hold == world::ClampParams::Hold::frame ? Mark::Kind::frame : Mark::Kind::position,
                      world.shape(c.thread).x[c.vertex],
@@ -324,7 +327,8 @@ void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Sha
   const Projection view{{std::cos(a), std::sin(a), 0},
                         {-std::sin(b) * std::sin(a), std::sin(b) * std::cos(a), std::cos(b)}};
   frame(d, box);
-  const Paper paper = fit(view, extents_of(view, shapes), box, 40);
+  // The scale and the axes have the lower edge for themselves.
+  const Paper paper = fit(view, extents_of(view, shapes), {box.x, box.y, box.width, box.height - 44}, 24);
   draw_curves(d, paper, shapes, 2.5);
   draw_marks(d, paper, marks, box, false);
   scale_bar(d, paper, box);
@@ -356,37 +360,39 @@ std::vector<Series> energy_series(const std::vector<History::Energies>& history,
   for (std::size_t p = 0; p < kParts.size(); ++p) {
     for (const auto& e : history) most[p] = std::max(most[p], e.*kParts[p].value);
     top = std::max(top, most[p]);
-    if (most[p] > 0) {
+  }
+  for (std::size_t p = 0; p < kParts.size(); ++p)
+    if (most[p] > 1e-9 * top) {
       least_top = std::min(least_top, most[p]);
       falls |= history.back().*kParts[p].value < 1e-2 * most[p];
     }
-  }
   for (const auto& e : history) potential |= e.potential != 0;
   log_v = top > 0 && (falls || least_top < 0.02 * top);
 
   std::vector<Series> out;
-  const auto add = [&](const char* name, Colour colour, bool dashed, auto&& value) {
+  const auto add = [&](const char* name, Colour colour, bool dashed, std::size_t from, auto&& value) {
     Series s{name, colour, {}, {}, dashed, 2};
-    for (const auto& e : history) {
+    for (std::size_t i = from; i < history.size(); ++i) {
+      const History::Energies& e = history[i];
       s.t.push_back(e.t_s);
       s.v.push_back(value(e) / units::un_per_mn);
     }
     out.push_back(std::move(s));
   };
   for (std::size_t p = 0; p < kParts.size(); ++p)
-    if (most[p] > (log_v ? 1e-9 * top : 0))
-      add(kParts[p].name, kParts[p].colour, false, [&](const auto& e) { return e.*kParts[p].value; });
-  const History::Energies start = history.front(), end = history.back();
-  if (log_v) {
-    if (potential)
-      add("total, above its end", kTotal, true, [&](const auto& e) { return total(e) - total(end); });
-    else
-      add("total", kTotal, true, total);
-  } else {
-    if (potential)
-      add("potential, from its start", kPotential, false, [&](const auto& e) { return e.potential - start.potential; });
-    add(potential ? "total, from its start" : "total", kTotal, true,
-        [&](const auto& e) { return total(e) - (potential ? total(start) : 0); });
+    if (most[p] > 1e-9 * top)
+      add(kParts[p].name, kParts[p].colour, false, 0, [&](const auto& e) { return e.*kParts[p].value; });
+  // Loads act from the first step on.
+  const std::size_t from = potential && history.size() > 1 ? 1 : 0;
+  const History::Energies start = history[from], end = history.back();
+  if (!potential)
+    add("total", kTotal, true, from, total);
+  else if (log_v)
+    add("total, above its end", kTotal, true, from, [&](const auto& e) { return total(e) - total(end); });
+  else {
+    add("potential, from its start", kPotential, false, from,
+        [&](const auto& e) { return e.potential - start.potential; });
+    add("total, from its start", kTotal, true, from, [&](const auto& e) { return total(e) - total(start); });
   }
   return out;
 }
@@ -457,9 +463,8 @@ std::vector<std::string> facts(const nlohmann::ordered_json& s) {
   std::size_t shown = 0;
   for (const auto& c : s["clamps"]) {
     if (c["thread"] != t["name"] || !c["active"].get<bool>() || ++shown > 2) continue;
-    line +=
-        fmt::format("; clamp {}: {} mN, {} mN mm", c["at"].is_string() ? c["at"].get<std::string>() : c["at"].dump(),
-                    vector_text(c["reaction_mn"]), vector_text(c["torque_mn_mm"]));
+    line += fmt::format("; clamp {}: {} mN, {} mN mm", place_text(c["at"]), vector_text(c["reaction_mn"]),
+                        vector_text(c["torque_mn_mm"]));
   }
   out.push_back(line + ".");
   return out;
@@ -534,7 +539,9 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
   const double below = top + high + 58;
   ChartSettings settings;
   const auto steps = summary["steps"].get<std::uint64_t>();
-  settings.log_t = scenario.until_rest && steps > 200;
+  // What relaxes from the start does so over decades of time; what is driven has its own pace.
+  settings.log_t =
+      scenario.until_rest && steps > 200 && calm_from_s(scenario.params, scenario.duration_s) < 0.01 * world.time_s();
   settings.t_least = scenario.params.step_s;
   settings.title = "Energy, mN mm";
   const auto energies = energy_series(history.energies(), settings.log_v);
@@ -549,7 +556,6 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
   } else {
     settings.title = "Speed of the fastest vertex, mm/s";
     settings.log_v = true;
-    settings.most_decades = 10;
     Series speed{"speed", kThreadColours[0], {}, {}, false, 2};
     for (const auto& s : history.energies()) {
       speed.t.push_back(s.t_s);

@@ -1,7 +1,6 @@
 #include "appliance/sim/sim_run.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +17,6 @@
 #include "appliance/sim/rest.hpp"
 #include "appliance/sim/stage_times.hpp"
 #include "appliance/sim/summary.hpp"
-#include "config/atomic_file.hpp"
 #include "config/scenario_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "sim/world/world.hpp"
@@ -79,21 +77,18 @@ Result<void> check_expectations(const std::vector<std::string>& expect) {
   return {};
 }
 
-/// The picture's format and folder, before anything is calculated for it.
-Result<void> prepare_plot(const std::filesystem::path& file) {
-  if (file.extension() != ".svg" && file.extension() != ".png")
-    return usage_error(fmt::format("--plot {}: must end in .svg or .png: name such a file", file.string()));
+/// The picture's file, before anything is calculated for it.
+Result<StreamedFile> open_plot(const std::filesystem::path& file) {
+  const auto refuse = [&](const std::string& why) {
+    return usage_error(fmt::format("--plot {}: {}: name another file", file.string(), why));
+  };
+  if (file.extension() != ".svg" && file.extension() != ".png") return refuse("must end in .svg or .png");
   std::error_code wrong;
-  if (std::filesystem::is_directory(file, wrong))
-    return usage_error(fmt::format("--plot {}: is a folder: name a file", file.string()));
-  const auto folder = file.has_parent_path() ? file.parent_path() : std::filesystem::path(".");
-  std::filesystem::create_directories(folder, wrong);
-  if (wrong)
-    return usage_error(
-        fmt::format("--plot {}: its folder cannot be made: {}: name another", file.string(), wrong.message()));
-  if (::access(folder.c_str(), W_OK | X_OK) != 0)
-    return usage_error(fmt::format("--plot {}: its folder cannot be written: name another", file.string()));
-  return {};
+  if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), wrong);
+  if (wrong) return refuse("its folder cannot be made: " + wrong.message());
+  auto opened = StreamedFile::open(file);
+  if (!opened) return usage_error("--plot " + opened.error().message);
+  return opened;
 }
 
 /// Twist, writhe and link are followed where there may be any.
@@ -175,8 +170,12 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (!created) return usage_error(fmt::format("{}: {}", options.scenario.string(), created.error().message));
   world::World world = std::move(*created);
 
-  if (!options.plot.empty())
-    if (auto ok = prepare_plot(options.plot); !ok) return unexpected(ok.error());
+  std::optional<StreamedFile> plot_file;
+  if (!options.plot.empty()) {
+    auto opened = open_plot(options.plot);
+    if (!opened) return unexpected(opened.error());
+    plot_file = std::move(*opened);
+  }
   std::optional<OutputFiles> files;
   if (!options.out.empty()) {
     auto opened = OutputFiles::open(options.out);
@@ -203,7 +202,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   };
   period.due(0);
   write(0);
-  if (!options.plot.empty()) history.add(world, 0, false);
+  if (plot_file) history.add(world, 0, false);
   {
     Progress progress(options.progress, scenario.duration_s);
     for (std::uint64_t step = 1; step <= steps; ++step) {
@@ -223,7 +222,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
         if (!files->good()) break;  // commit() says why
       }
       if (period.due(t_s)) write(step);
-      if (!options.plot.empty()) history.add(world, step, false);
+      if (plot_file) history.add(world, step, false);
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;
     }
@@ -239,18 +238,20 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   const auto complain = [&outcome](const std::string& what) {
     outcome.complaint += (outcome.complaint.empty() ? "" : "; ") + what;
   };
-  if (!options.plot.empty()) {
+  if (plot_file) {
     history.add(world, statistics.steps(), true);
     const Drawing drawing = plot(scenario, world, history, report);
     Result<std::string> picture = options.plot.extension() == ".png"
                                       ? drawing.png()
                                       : drawing.svg(scenario.title, report["version"].get<std::string>());
     if (!picture) return failure(picture.error().message);
-    if (auto saved = config::write_file_atomically(options.plot, *picture); !saved)
-      return failure(saved.error().message);
+    plot_file->print("{}", *picture);
+    if (auto saved = plot_file->finish(); !saved) return failure(saved.error().message);
   }
   if (files)
     if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
+  if (plot_file)
+    if (auto saved = plot_file->commit(); !saved) return failure(saved.error().message);
   if (ending.interrupted)
     complain(fmt::format("interrupted at {:g} of {:g} s: what was written holds the run so far", world.time_s(),
                          scenario.duration_s));

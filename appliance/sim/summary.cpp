@@ -35,10 +35,10 @@ json quantiles_json(const Quantiles& q) {
   return {{"p50", q.at(0.5)}, {"p99", q.at(0.99)}, {"max", q.max()}};
 }
 
-json thread_json(const world::World& world, std::size_t k) {
+json thread_json(const world::World& world, std::size_t k, const std::string& name) {
   const world::ThreadMeasure m = world.measure(k);
   const world::ThreadShape shape = world.shape(k);
-  return {{"name", m.name},
+  return {{"name", name},
           {"closed", m.closed},
           {"vertices", m.vertices},
           {"rest_length_mm", m.rest_length_mm},
@@ -87,11 +87,7 @@ std::vector<double> TailMean::mean() const {
 }
 
 Statistics::Statistics(const world::WorldParams& params)
-    : clamp_mean_([&] {
-        std::size_t clamps = 0;
-        for (const auto& t : params.threads) clamps += t.clamps.size();
-        return 6 * clamps;
-      }()),
+    : clamp_mean_(6 * clamps_of(params).size()),
       gap_min_mm_(std::numeric_limits<double>::infinity()),
       gap_min_over_radius_(std::numeric_limits<double>::infinity()) {
   for (const auto& t : params.threads) radii_mm_.push_back(0.5 * t.diameter_mm);
@@ -133,19 +129,18 @@ void Statistics::add(const world::World& world, const StepReport& report) {
 json Statistics::clamps(const world::World& world, const world::WorldParams& params) const {
   const std::vector<double> mean = clamp_mean_.mean();
   const auto now = world.clamps();
+  const auto given = clamps_of(params);
+  const auto names = thread_names(world);
   json all = json::array();
-  std::size_t i = 0;
-  for (const auto& thread : params.threads)
-    for (const auto& clamp : thread.clamps) {
-      const double* m = &mean[6 * i];
-      all.push_back({{"thread", world.measure(now[i].thread, false).name},
-                     {"at", place_json(clamp.at)},
-                     {"vertex", now[i].vertex},
-                     {"active", now[i].active},
-                     {"reaction_mn", {mn(m[0]), mn(m[1]), mn(m[2])}},
-                     {"torque_mn_mm", {mn(m[3]), mn(m[4]), mn(m[5])}}});
-      ++i;
-    }
+  for (std::size_t i = 0; i < now.size(); ++i) {
+    const double* m = &mean[6 * i];
+    all.push_back({{"thread", names[now[i].thread]},
+                   {"at", place_json(given[i]->at)},
+                   {"vertex", now[i].vertex},
+                   {"active", now[i].active},
+                   {"reaction_mn", {mn(m[0]), mn(m[1]), mn(m[2])}},
+                   {"torque_mn_mm", {mn(m[3]), mn(m[4]), mn(m[5])}}});
+  }
   return all;
 }
 
@@ -179,7 +174,8 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   s["interrupted"] = ending.interrupted;
   s["state_hash"] = fmt::format("{:016x}", world.state_hash());
   s["threads"] = json::array();
-  for (std::size_t k = 0; k < world.thread_count(); ++k) s["threads"].push_back(thread_json(world, k));
+  const auto names = thread_names(world);
+  for (std::size_t k = 0; k < names.size(); ++k) s["threads"].push_back(thread_json(world, k, names[k]));
   s["clamps"] = statistics.clamps(world, scenario.params);
   s["contacts"] = statistics.contacts();
   s["solver"] = statistics.solver();
@@ -196,6 +192,11 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   for (std::size_t c = 0; c < kStageColumns.size(); ++c)
     step_ms[kStageColumns[c].name] = kStageColumns[c].stage < 0 ? json::object() : quantiles_json(times.column(c));
   return s;
+}
+
+std::string place_text(const json& at) {
+  if (at.is_object()) return fmt::format("s_mm={}", at["s_mm"].get<double>());
+  return at.is_string() ? at.get<std::string>() : at.dump();
 }
 
 std::string table(const json& s) {
@@ -216,10 +217,9 @@ std::string table(const json& s) {
     out += fmt::format("\n{:<21} {:>35}   {:>35}\n", "clamp", "force on the thread, mN", "torque, mN mm");
   for (const json& c : s["clamps"]) {
     const json &f = c["reaction_mn"], &m = c["torque_mn_mm"];
-    const std::string at = c["at"].is_string() ? c["at"].get<std::string>() : c["at"].dump();
     out += fmt::format("{:<12} {:<8} {:>11.4g} {:>11.4g} {:>11.4g}   {:>11.4g} {:>11.4g} {:>11.4g}\n",
-                       c["thread"].get<std::string>(), at, number(f[0]), number(f[1]), number(f[2]), number(m[0]),
-                       number(m[1]), number(m[2]));
+                       c["thread"].get<std::string>(), place_text(c["at"]), number(f[0]), number(f[1]), number(f[2]),
+                       number(m[0]), number(m[1]), number(m[2]));
   }
   if (const json& w = s["window_ms"]; w.contains("p50"))
     out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),

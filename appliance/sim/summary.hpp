@@ -70,6 +70,8 @@ struct Ending {
 nlohmann::ordered_json summary(const config::Scenario& scenario, const std::string& file, const world::World& world,
                                const Statistics& statistics, const StageTimes& times, const Ending& ending);
 
+/// clamps[].at for people.
+std::string place_text(const nlohmann::ordered_json& at);
 /// The same for people, a few lines.
 std::string table(const nlohmann::ordered_json& summary);
 
