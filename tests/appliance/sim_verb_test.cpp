@@ -228,7 +228,7 @@ TEST_F(SimVerb, ARefusedScenarioIsExitTwoInOneLineAndNothingIsWritten) {
                                                         {"duration_s = 0.3", "duration_s = "},
                                                         {"[[-5, 0, 20], [0, 1, 20], [5, 0, 20]]", "[[0, 0, 0]]"}}) {
     const std::string file = scenario(with(kFalling, from, to));
-    const Answer answer = sim(file + " --json --out " + out());
+    const Answer answer = sim(file + " --json --out " + out() + " --plot " + out() + "/p.svg");
     EXPECT_EQ(answer.exit_code, 2) << to;
     EXPECT_EQ(lines(answer.err), 1) << answer.err;
     EXPECT_EQ(answer.err.rfind(file + ":", 0), 0u) << answer.err;
@@ -297,6 +297,112 @@ TEST_F(SimVerb, ExpectRestFailsWhereItStillMoves) {
   EXPECT_EQ(lines(answer.err), 1) << answer.err;
   EXPECT_NE(answer.err.find("--expect rest"), std::string::npos);
   EXPECT_TRUE(json::accept(answer.out)) << "the summary is printed all the same";
+}
+
+// A beam that its weight bends until it rests.
+const char* const kBeam = R"(title = "A <beam> & its \u00b5-weight"
+duration_s = 100
+until = "rest"
+gravity_m_per_s2 = [0, 0, -9.81]
+[[thread]]
+name = "beam"
+points_mm = [[0, 0, 0], [20, 0, 0]]
+segment_mm = 1
+diameter_mm = 0.025
+[[thread.clamp]]
+at = "first"
+hold = "frame"
+[[thread.force]]
+at = { s_mm = 10 }
+force_mn = [0, 0, 1e-5]
+ramp_s = 0.1
+)";
+
+TEST_F(SimVerb, UntilRestEndsAtRestAndTellsWhatTheClampCarries) {
+  const Answer answer = sim(scenario(kBeam) + " --json --expect rest --out " + out());
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  expect_whole(out());
+  const json s = json::parse(answer.out);
+  EXPECT_TRUE(s["at_rest"].get<bool>());
+  EXPECT_LT(s["time_s"].get<double>(), 100);
+  EXPECT_LT(s["threads"][0]["speed_max_mm_per_s"].get<double>(), 1e-4);
+  ASSERT_EQ(s["clamps"].size(), 1u);
+  EXPECT_EQ(s["clamps"][0]["thread"], "beam");
+  EXPECT_EQ(s["clamps"][0]["at"], "first");
+  const double weight = 5.489639e-6 * 20;
+  EXPECT_NEAR(s["clamps"][0]["reaction_mn"][2].get<double>(), weight - 1e-5, 1e-4 * weight);
+  const auto clamps = csv(out() + "/clamps.csv");
+  ASSERT_GT(clamps.size(), 2u);
+  EXPECT_EQ(clamps[1][1], "beam");
+  EXPECT_EQ(clamps[1][2], "first");
+  EXPECT_GT(std::stod(clamps[1][0]), 0) << "before the first step no clamp has exerted anything";
+}
+
+TEST_F(SimVerb, StandingStillBeforeTheLastChangeIsNoRest) {
+  // Straight and unloaded, at rest from the first step on; the force comes at 0.5 s.
+  const std::string late = with(with(kBeam, "gravity_m_per_s2 = [0, 0, -9.81]\n", ""), "ramp_s = 0.1", "from_s = 0.5");
+  const Answer answer = sim(scenario(late) + " --json --expect rest");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_GT(json::parse(answer.out)["time_s"].get<double>(), 0.5);
+}
+
+TEST_F(SimVerb, WhatIsDrivenToTheEndIsNeverAtRest) {
+  // A straight thread that is only twisted has no speed anywhere.
+  const std::string spun = with(with(with(kBeam, "hold = \"frame\"", "hold = \"frame\"\nspin_deg_per_s = 90"),
+                                     "duration_s = 100", "duration_s = 0.2"),
+                                "gravity_m_per_s2 = [0, 0, -9.81]\n", "");
+  const Answer answer =
+      sim(scenario(with(spun, "force_mn = [0, 0, 1e-5]", "force_mn = [0, 0, 0]")) + " --json --expect rest");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_FALSE(json::parse(answer.out)["at_rest"].get<bool>());
+  EXPECT_EQ(json::parse(answer.out)["steps"], 40);
+}
+
+TEST_F(SimVerb, PlotsAnSvgThatIsXmlAndAPng) {
+  const std::string svg = directory_ / "plots/picture.svg", png = directory_ / "picture.png";
+  ASSERT_EQ(sim(scenario(kBeam) + " --plot " + svg).exit_code, 0) << "and the folder is made";
+  const std::string text = slurp(svg);
+  EXPECT_EQ(text.rfind("<svg ", 0), 0u);
+  EXPECT_EQ(text.substr(text.size() - 7), "</svg>\n");
+  EXPECT_NE(text.find("A &lt;beam&gt; &amp; its \u00b5-weight"), std::string::npos);
+  for (const char* word : {"Energy, mN mm", "time, s", "x, mm", "z, mm", "frame held", "force", " mm<"})
+    EXPECT_NE(text.find(word), std::string::npos) << word;
+  for (const char* word : {"nan", "inf "}) EXPECT_EQ(text.find(word), std::string::npos) << word;
+  EXPECT_EQ(std::count(text.begin(), text.end(), '<'), std::count(text.begin(), text.end(), '>'));
+
+  ASSERT_EQ(sim(scenario(kBeam) + " --plot " + png).exit_code, 0);
+  const std::string bytes = slurp(png);
+  EXPECT_EQ(bytes.substr(1, 3), "PNG");
+  EXPECT_EQ(bytes.substr(16, 4), std::string("\0\0\x05\x78", 4)) << "1400 pixels wide";
+}
+
+TEST_F(SimVerb, APlotThatCannotBeIsExitTwoBeforeAnythingStarts) {
+  const std::string file = write("a_file", "x");
+  fs::create_directories(directory_ / "folder.svg");
+  for (const std::string& plot : {std::string(directory_ / "p.jpg"), file, file + "/p.svg",
+                                  std::string(directory_ / "folder.svg"), std::string("/proc/p.png")}) {
+    const Answer answer = sim(scenario() + " --json --out " + out() + " --plot " + plot);
+    EXPECT_EQ(answer.exit_code, 2) << plot;
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_FALSE(fs::exists(out())) << plot;
+  }
+}
+
+TEST_F(SimVerb, APlotOfARunWithoutAStepOrWithoutMotionIsDrawn) {
+  const char* const still = R"(duration_s = 1e-6
+[[thread]]
+points_mm = [[0, 0, 0], [0, 0, 5]]
+segment_mm = 1
+)";
+  EXPECT_EQ(sim(scenario(still) + " --plot " + out() + "/p.svg").exit_code, 0);
+  EXPECT_EQ(sim(scenario(still) + " --plot " + out() + "/p.png").exit_code, 0);
+}
+
+TEST_F(SimVerb, AShippedScenarioIsFoundByItsName) {
+  const Answer answer = sim("thread/elongation_10_0 --json");
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  EXPECT_NEAR(json::parse(answer.out)["threads"][0]["last_mm"][0].get<double>(), 64.889, 1e-3);
 }
 
 class SimVerbSignal : public SimVerb, public ::testing::WithParamInterface<int> {};
