@@ -207,8 +207,11 @@ int run_command(int argc, char** argv) {
   CLI::App* sim_verb = app.add_subcommand("sim", "physics alone, as fast as it goes, deterministic");
   sim_verb->add_option("SCENARIO", sim_arguments.scenario, "a TOML file, or a shipped scenario such as thread/catenary")
       ->required();
-  sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing");
-  sim_verb->add_option("--plot", sim_arguments.plot, "picture of curves, energies and twist: FILE.svg or FILE.png");
+  const auto named = [](const std::string& text) { return text.empty() ? "an empty name" : ""; };
+  sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing")
+      ->check(named);
+  sim_verb->add_option("--plot", sim_arguments.plot, "picture of curves, energies and twist: FILE.svg or FILE.png")
+      ->check(named);
   sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable; rest")
       ->allow_extra_args(false);
   sim_verb->add_flag("--every-step", sim_arguments.every_step,

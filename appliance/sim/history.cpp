@@ -5,7 +5,7 @@
 namespace ligature::simulate {
 
 void History::add(const world::World& world, std::uint64_t step, bool last) {
-  constexpr int kEnergyBits = 8, kLinkBits = 3, kShapeBits = 3;
+  constexpr int kEnergyBits = 8, kLinkBits = 4, kShapeBits = 3;
   const double t_s = world.time_s();
   const auto wanted = [&](const auto& samples, int bits) {
     return (last || kept(step, bits)) && (samples.empty() || samples.back().t_s < t_s);

@@ -189,21 +189,32 @@ std::string force_text(double un) {
   return mn < 1000 ? fmt::format("{:.4g} mN", mn) : fmt::format("{:.4g} N", mn / 1000);
 }
 
-/// Clamps and forces; texts keep out of each other's way and inside the box.
+bool overlap(const Box& a, const Box& b) {
+  return a.x < b.right() && b.x < a.right() && a.y < b.bottom() && b.y < a.bottom();
+}
+
+/// Clamps and forces; texts keep clear of arrows, symbols and each other, and inside the box.
 void draw_marks(Drawing& d, const Paper& paper, const std::vector<Mark>& marks, const Box& box, bool labels) {
+  struct Label {
+    std::string text;
+    Point from, to;
+  };
   std::vector<Box> taken;
+  std::vector<Label> wanted;
   for (const Mark& m : marks) {
     const Point at = paper.of(m.at);
+    taken.push_back({at.x - 8, at.y - 8, 16, 16});
     if (m.kind != Mark::Kind::force) {
       draw_symbol(d, m.kind, at);
-      taken.push_back({at.x - 8, at.y - 8, 16, 16});
       continue;
     }
+    const std::string text = force_text(norm(m.force));
     const Point f = paper.view.of(m.force);
     const double size = std::hypot(f.x, f.y) / norm(m.force);
     if (size < 0.15) {  // towards or away from the eye
       d.ring(at, 7, kForce, 2);
       d.disc(at, 2.5, kForce);
+      wanted.push_back({text, at, at});
       continue;
     }
     const double length = 22 + 26 * size, k = 1 / std::hypot(f.x, f.y);
@@ -214,23 +225,27 @@ void draw_marks(Drawing& d, const Paper& paper, const std::vector<Mark>& marks, 
     const Point from = room ? at : Point{2 * at.x - ahead.x, 2 * at.y - ahead.y};
     const Point to = room ? ahead : at;
     draw_arrow(d, from, to, kForce);
-    if (!labels) continue;
-    const std::string text = force_text(norm(m.force));
-    const double w = Drawing::text_width(text, kLabelSize, true);
-    const Point middle{0.5 * (from.x + to.x), 0.5 * (from.y + to.y)};
-    for (const Point shift : {Point{12, 4}, Point{-12 - w, 4}, Point{-0.5 * w, -12}, Point{-0.5 * w, 22}, Point{12, 24},
-                              Point{12, -18}, Point{-12 - w, 24}, Point{-12 - w, -18}}) {
-      const Box label{middle.x + shift.x, middle.y + shift.y - 11, w, 14};
+    for (double u = 0; u <= 1; u += 0.125)
+      taken.push_back({from.x + u * (to.x - from.x) - 6, from.y + u * (to.y - from.y) - 6, 12, 12});
+    wanted.push_back({text, from, to});
+  }
+  if (!labels) return;
+  for (const Label& l : wanted) {
+    const double w = Drawing::text_width(l.text, kLabelSize, true);
+    const Point middle{0.5 * (l.from.x + l.to.x), 0.5 * (l.from.y + l.to.y)};
+    // Beside the arrow, then beyond its tip, then further and further off.
+    std::vector<Point> places{{-0.5 * w, -10}, {-0.5 * w, 22}};
+    if (std::hypot(l.to.x - l.from.x, l.to.y - l.from.y) > 0) places.insert(places.begin(), {{12, 5}, {-12 - w, 5}});
+    for (const double off : {24.0, 38.0, 52.0})
+      for (const double y : {5 - off, 5 + off})
+        for (const double x : {-0.5 * w, 10.0, -10 - w}) places.push_back({x, y});
+    for (const Point place : places) {
+      const Box label{middle.x + place.x, middle.y + place.y - 12, w, 15};
       const bool inside =
           label.x > box.x && label.right() < box.right() && label.y > box.y && label.bottom() < box.bottom();
-      const bool free = std::none_of(taken.begin(), taken.end(), [&](const Box& b) {
-        return label.x < b.right() && b.x < label.right() && label.y < b.bottom() && b.y < label.bottom();
-      });
-      // Along a flat arrow a label beside it would lie on it.
-      const bool flat = std::abs(to.y - from.y) < 14 && std::abs(shift.y) < 10;
-      if (!inside || !free || flat) continue;
+      if (!inside || std::any_of(taken.begin(), taken.end(), [&](const Box& b) { return overlap(label, b); })) continue;
       taken.push_back(label);
-      d.text({label.x, label.y + 11}, text, kLabelSize, kForce, Anchor::left, true);
+      d.text({label.x, label.y + 12}, l.text, kLabelSize, kForce, Anchor::left, true);
       break;
     }
   }
@@ -558,6 +573,7 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
     settings.log_v = true;
     Series speed{"speed", kThreadColours[0], {}, {}, false, 2};
     for (const auto& s : history.energies()) {
+      if (s.t_s == 0 && s.speed_mm_per_s == 0) continue;  // not yet moved
       speed.t.push_back(s.t_s);
       speed.v.push_back(s.speed_mm_per_s);
     }

@@ -206,20 +206,22 @@ std::string table(const json& s) {
                      s["steps"].get<std::uint64_t>(), number(s["step_ms_nominal"]), number(s["time_s"]),
                      number(s["wall_s"]), s["at_rest"].get<bool>() ? "at rest" : "not at rest",
                      s["interrupted"].get<bool>() ? ", interrupted" : "", s["state_hash"].get<std::string>());
-  out += fmt::format("\n{:<12} {:>8} {:>11} {:>10} {:>11} {:>11} {:>11} {:>11} {:>9}\n", "thread", "vertices",
+  std::size_t widest = 12;
+  for (const json& t : s["threads"]) widest = std::max(widest, t["name"].get_ref<const std::string&>().size());
+  out += fmt::format("\n{:<{}} {:>8} {:>11} {:>10} {:>11} {:>11} {:>11} {:>11} {:>9}\n", "thread", widest, "vertices",
                      "length mm", "elongation", "speed mm/s", "stretch", "bend", "twist mN mm", "link");
   for (const json& t : s["threads"])
-    out += fmt::format("{:<12} {:>8} {:>11.6g} {:>10.3g} {:>11.3g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9.5g}\n",
-                       t["name"].get<std::string>(), t["vertices"].get<std::uint64_t>(), number(t["length_mm"]),
+    out += fmt::format("{:<{}} {:>8} {:>11.6g} {:>10.3g} {:>11.3g} {:>11.5g} {:>11.5g} {:>11.5g} {:>9.5g}\n",
+                       t["name"].get<std::string>(), widest, t["vertices"].get<std::uint64_t>(), number(t["length_mm"]),
                        number(t["elongation_max"]), number(t["speed_max_mm_per_s"]), number(t["stretch_energy_mn_mm"]),
                        number(t["bend_energy_mn_mm"]), number(t["twist_energy_mn_mm"]), number(t["link"]));
   if (!s["clamps"].empty())
-    out += fmt::format("\n{:<21} {:>35}   {:>35}\n", "clamp", "force on the thread, mN", "torque, mN mm");
+    out += fmt::format("\n{:<{}} {:>35}   {:>35}\n", "clamp", widest + 10, "force on the thread, mN", "torque, mN mm");
   for (const json& c : s["clamps"]) {
     const json &f = c["reaction_mn"], &m = c["torque_mn_mm"];
-    out += fmt::format("{:<12} {:<8} {:>11.4g} {:>11.4g} {:>11.4g}   {:>11.4g} {:>11.4g} {:>11.4g}\n",
-                       c["thread"].get<std::string>(), place_text(c["at"]), number(f[0]), number(f[1]), number(f[2]),
-                       number(m[0]), number(m[1]), number(m[2]));
+    out += fmt::format("{:<{}} {:<9} {:>11.4g} {:>11.4g} {:>11.4g}   {:>11.4g} {:>11.4g} {:>11.4g}\n",
+                       c["thread"].get<std::string>(), widest, place_text(c["at"]), number(f[0]), number(f[1]),
+                       number(f[2]), number(m[0]), number(m[1]), number(m[2]));
   }
   if (const json& w = s["window_ms"]; w.contains("p50"))
     out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),

@@ -242,7 +242,7 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
   for (const std::string& arguments :
        {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
         file + " --expect wrest", file + " --expect", file + " --expect knot=reef", file + " --expect holds",
-        file + " --expect opens", file + " --expect rest --expect knot=4_1", file + " " + file}) {
+        file + " --expect opens", file + " --expect rest --expect knot=4_1", file + " --out ''", file + " " + file}) {
     const Answer answer = sim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;

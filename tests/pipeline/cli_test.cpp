@@ -60,7 +60,7 @@ TEST_F(Cli, VersionNamesCommitCompilerAndLibraries) {
 }
 
 TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
-  for (const char* verb : {"run", "doctor", "replay"}) {
+  for (const char* verb : {"run", "sim", "doctor", "replay"}) {
     const Answer answer = ligature(std::string(verb) + " --help");
     EXPECT_EQ(answer.exit_code, 0);
     EXPECT_NE(answer.out.find("Example: ligature "), std::string::npos) << answer.out;
