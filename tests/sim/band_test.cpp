@@ -160,6 +160,18 @@ TYPED_TEST(BlockBandOf, SolvesManyRightHandSidesAsItSolvesEachAlone) {
   }
 }
 
+TYPED_TEST(BlockBandOf, SolvesHundredsOfRightHandSidesSideBySide) {
+  typename TestFixture::Band band(101);
+  for (const bool closed : {false, true}) {
+    const MatrixXd A = this->fill(band, {101, closed}, 1e2);
+    ASSERT_EQ(band.factor(), 0);
+    const Rows B = this->rows(A.rows(), 259);
+    Rows X = B;
+    band.solve(X.data(), 259);
+    EXPECT_LT((A * X - B).norm(), 1e-14 * A.norm() * X.norm());
+  }
+}
+
 TYPED_TEST(BlockBandOf, PrescribesLikeDenseElimination) {
   typename TestFixture::Band band(40);
   for (const auto& c : this->cases()) {
