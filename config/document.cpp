@@ -447,7 +447,7 @@ std::string Table::need_string(std::string_view key, std::string_view remedy) {
 std::optional<std::size_t> Table::choice(std::string_view key, bool needed, const std::vector<std::string_view>& names,
                                          std::string_view remedy) {
   const std::string must = join(names, " | ");
-  const auto value = text(key, needed, must, remedy);
+  const auto value = text(key, needed, must, !remedy.empty() ? remedy : "choose one of them, in quotes");
   if (!value) return std::nullopt;
   const auto found = std::find(names.begin(), names.end(), *value);
   if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
