@@ -21,6 +21,7 @@ class Quantiles {
   /// The smallest value that at least `fraction` of all do not exceed, to within half a bucket. 0 when empty.
   double at(double fraction) const {
     const auto wanted = static_cast<std::uint64_t>(std::ceil(fraction * static_cast<double>(count_)));
+    if (wanted >= count_) return max_;
     std::uint64_t seen = 0;
     for (std::size_t b = 0; b < buckets_.size(); ++b)
       if ((seen += buckets_[b]) >= std::max<std::uint64_t>(wanted, 1)) return std::min(middle_of(b), max_);
