@@ -177,6 +177,25 @@ BlockBand<D>::BlockBand(size_t most) : columns_((most + 1) / 2), border_((most +
 }
 
 template <int D>
+BlockBand<D>& BlockBand<D>::operator=(const BlockBand& other) {
+  if (this == &other) return *this;
+  const auto used = static_cast<std::ptrdiff_t>(other.half_);
+  if (columns_.size() == other.columns_.size()) {
+    std::copy_n(other.columns_.begin(), used, columns_.begin());
+    if (other.closed_) std::copy_n(other.border_.begin(), used, border_.begin());
+  } else {
+    columns_ = other.columns_;
+    border_ = other.border_;
+  }
+  vertices_ = other.vertices_;
+  closed_ = other.closed_;
+  chain_ = other.chain_;
+  half_ = other.half_;
+  core_ = other.core_;
+  return *this;
+}
+
+template <int D>
 void BlockBand<D>::restart(size_t vertices, bool closed) noexcept {
   assert((vertices + 1) / 2 <= columns_.size() && (!closed || vertices >= kFewestClosed));
   vertices_ = vertices;

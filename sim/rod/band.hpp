@@ -32,6 +32,11 @@ class BlockBand {
 
   /// Takes the memory for `most` vertices (and a border); everything zero.
   explicit BlockBand(std::size_t most = 0);
+  BlockBand(const BlockBand&) = default;
+  BlockBand(BlockBand&&) noexcept = default;
+  /// Copies what is in use. @rt from one with as much memory: O(vertices), no allocation
+  BlockBand& operator=(const BlockBand& other);
+  BlockBand& operator=(BlockBand&&) noexcept = default;
   /// Uses only the first `vertices` block rows of that memory, zeroed. @pre closed: vertices >= kFewestClosed
   void restart(std::size_t vertices, bool closed) noexcept;
   std::size_t vertices() const noexcept;

@@ -275,6 +275,30 @@ TYPED_TEST(BlockBandOf, ReportsAMatrixThatIsNotANumberAndReturns) {
   }
 }
 
+TYPED_TEST(BlockBandOf, CopiesWhatIsInUse) {
+  typename TestFixture::Band band(40), alike(40);
+  for (const auto& c : this->cases()) {
+    typename TestFixture::Band larger(600), empty;
+    this->fill(larger, {600, true}, 1e2);
+    this->fill(band, c, 1e6);
+    alike = band;
+    larger = band;
+    empty = band;
+    const VectorXd b = this->vector(static_cast<Index>(c.n) * this->D);
+    VectorXd first = b;
+    band.factor();
+    band.solve(first.data());
+    for (typename TestFixture::Band* copy : {&alike, &larger, &empty}) {
+      ASSERT_EQ(copy->vertices(), c.n);
+      ASSERT_EQ(copy->closed(), c.closed);
+      VectorXd x = b;
+      copy->factor();
+      copy->solve(x.data());
+      EXPECT_EQ(x, first) << this->name(c);
+    }
+  }
+}
+
 TYPED_TEST(BlockBandOf, ComputesTheSameBitsTwiceAndAfterAnotherRod) {
   typename TestFixture::Band fresh(40), used(600);
   for (const auto& c : this->cases()) {
