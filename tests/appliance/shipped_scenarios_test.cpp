@@ -31,11 +31,15 @@ class Shipped : public ::testing::Test {
     options.scenario = kFolder / (name + ".toml");
     options.out = dir_.path();
     options.every_step = true;
+    options.plot = dir_ / (name + ".svg");
     if (at_rest) options.expect = {"rest"};
     const auto outcome = ligature::simulate::simulate(options);
     ASSERT_TRUE(outcome) << outcome.error().message;
     EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
     summary_ = json::parse(outcome->summary);
+    const std::string picture = ligature::config::test::slurp(options.plot);
+    EXPECT_EQ(picture.find("nan"), std::string::npos);
+    EXPECT_NE(picture.find("</svg>"), std::string::npos);
     std::ifstream in(dir_ / "threads.csv");
     std::string line;
     std::getline(in, line);
@@ -216,7 +220,7 @@ TEST_F(Shipped, StiffZigzagOnlyLosesEnergy) {
 }
 
 TEST(ShippedScenarios, EachHasATestAndAClaim) {
-  std::ifstream in(__FILE__);
+  std::ifstream in(fs::path(LIGATURE_SOURCE_DIR) / "tests/appliance/shipped_scenarios_test.cpp");
   const std::string source(std::istreambuf_iterator<char>(in), {});
   std::size_t count = 0;
   for (const auto& entry : fs::directory_iterator(kFolder)) {
