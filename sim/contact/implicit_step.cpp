@@ -89,14 +89,15 @@ struct ImplicitStep::Problem {
   Constraint* constraints;
   std::size_t count;
   const StepSettings& settings;
-  bool framed = false;        // frames are carried along
-  double motion = 1;          // fraction of the prescribed motion that has been asked for
-  std::size_t spans = 0;      // whose rank-one terms are taken in
-  double element_force = 0;   // of the last assembly
+  bool framed = false;       // frames are carried along
+  double motion = 1;         // fraction of the prescribed motion that has been asked for
+  std::size_t spans = 0;     // whose rank-one terms are taken in
+  double element_force = 0;  // of the last assembly
   double load = 0;
-  double per_angle = 0;       // 1/B of an angle
+  double per_angle = 0;                       // 1/B of an angle
   std::array<double, kMostSpans> coupling{};  // GJ / length of each span
-  double shift = 0;           // that made the matrix positive definite the last time
+  bool shifted = false;                       // the last matrix was not positive definite
+  double shift = 0;                           // that made the matrix positive definite the last time
 
   double inverse_mobility(std::size_t i) const {
     const double per_dt = 1.0 / settings.dt;
@@ -135,15 +136,17 @@ rod::BlockBand<4>& ImplicitStep::kept_band<4>() noexcept {
 
 ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constraints, const rod::Twist& frames_like)
     : trial_(most_vertices),
+      best_x_(most_vertices),
       start_force_(most_vertices),
       reaction_(most_vertices),
       theta_(most_vertices),
       trial_theta_(most_vertices),
       theta0_(most_vertices),
+      best_theta_(most_vertices),
       gradient_(4 * most_vertices),
       step_(4 * most_vertices),
-      plain_step_(4 * most_vertices),
       scratch_(8 * most_vertices),
+      tension_(most_vertices),
       right_(4 * most_vertices * (1 + kMostSpans)),
       span_gradients_(3 * most_vertices * kMostSpans),
       responses_(most_constraints),
@@ -180,9 +183,9 @@ void ImplicitStep::start_forces(Problem& p) noexcept {
   // Angles take part fully implicitly: they have no motion of their own to be explicit about.
   std::fill(gradient_.begin(), gradient_.end(), 0.0);
   if (p.model.angles_unknown)
-    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::positive, rest, gradient_.data(), nullptr);
+    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::positive, rest, nullptr, gradient_.data(), nullptr);
   else
-    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::positive, rest, gradient_.data(), nullptr);
+    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::positive, rest, nullptr, gradient_.data(), nullptr);
   const std::size_t d = p.model.angles_unknown ? 4 : 3;
   for (std::size_t i = 0; i < p.model.vertices(); ++i)
     start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
@@ -213,11 +216,11 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind, bo
     a.add(i, diagonal);
   }
   if constexpr (D == 1)
-    p.element_force = rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(),
-                                              derivative ? &a : nullptr);
+    p.element_force =
+        rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(), derivative ? &a : nullptr);
   else
-    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, gradient_.data(),
-                                          derivative ? &a : nullptr);
+    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, tension_.data(),
+                                          gradient_.data(), derivative ? &a : nullptr);
   p.load = std::max(std::sqrt(p.load), p.element_force);
 
   Imbalance out;
@@ -318,11 +321,13 @@ void ImplicitStep::right_hand_sides(Problem& p) noexcept {
 }
 
 // Factors; a matrix that is not positive definite is shifted, H + s I, s growing until it is. (A small shift keeps
-// nearly all of the curvature: a thread that is about to buckle converges as fast as any.) False when that did not help.
+// nearly all of the curvature: a thread that is about to buckle converges as fast as any.) False when that did not
+// help.
 template <int D>
 bool ImplicitStep::factor(Problem& p) noexcept {
   rod::BlockBand<D>& a = band<D>();
-  if (a.factor() == 0) return true;
+  p.shifted = a.factor() > 0;
+  if (!p.shifted) return true;
   assemble<D>(p, rod::Hessian::exact, true);
   fix_rows<D>(p);
   rod::BlockBand<D>& kept = kept_band<D>();
@@ -371,31 +376,6 @@ void ImplicitStep::solve_linear(Problem& p) noexcept {
     for (std::size_t c = 0; c < sides; ++c) step_[r * sides + c] = right_[r * columns + c];
 }
 
-// The step turns edges, and an edge that turns by a straight move gets longer: of the second order in the step, but with
-// the stiffness of stretch. What the linearisation did not see is solved for with the same factors (a second-order
-// correction), and added.
-template <int D>
-void ImplicitStep::correct_stretch(const Problem& p, rod::Hessian kind) noexcept {
-  constexpr std::size_t stride = D == 1 ? 3 : D, own = D == 1 ? 1 : D, sides = D == 1 ? 3 : 1;
-  const std::size_t n = p.model.vertices();
-  std::fill_n(right_.begin(), stride * n, 0.0);
-  for (std::size_t i = 0; i < p.model.edges(); ++i) {
-    const std::size_t j = p.model.next(i);
-    const Vector3d e = p.state.x[j] - p.state.x[i];
-    const Vector3d d = Eigen::Map<const Vector3d>(step_.data() + stride * j) -
-                       Eigen::Map<const Vector3d>(step_.data() + stride * i);
-    const rod::EdgeTerm before = rod::stretch(e, p.model.rest_length, p.model.stretch_stiffness, kind);
-    const rod::EdgeTerm after = rod::stretch(e + d, p.model.rest_length, p.model.stretch_stiffness, kind);
-    const Vector3d unseen = p.settings.implicitness * (after.gradient - before.gradient - before.hessian * d);
-    Eigen::Map<Vector3d>(right_.data() + stride * i) += unseen;
-    Eigen::Map<Vector3d>(right_.data() + stride * j) -= unseen;
-  }
-  for (const HeldVertex& h : p.drive.held) Eigen::Map<Vector3d>(right_.data() + stride * h.vertex).setZero();
-  (void)own;
-  band<D>().solve(right_.data(), sides);
-  for (std::size_t r = 0; r < stride * n; ++r) step_[r] += right_[r];
-}
-
 double ImplicitStep::merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
                            const std::vector<double>& theta) const noexcept {
   const double lambda = p.settings.implicitness;
@@ -411,6 +391,21 @@ double ImplicitStep::merit(const Problem& p, const std::vector<Vector3d>& x, con
   for (std::size_t j = 0; j < p.count; ++j)
     sum += potential(p.constraints[j], place(x, p.constraints[j]), responses_[j].bound);
   return sum;
+}
+
+void ImplicitStep::take_tension(const Problem& p) noexcept {
+  for (std::size_t i = 0; i < p.model.edges(); ++i)
+    tension_[i] =
+        p.model.stretch_stiffness * ((p.state.x[p.model.next(i)] - p.state.x[i]).norm() / p.model.rest_length - 1);
+}
+
+// To the point of least merit that was seen, with frames carried there and tension as it is there.
+void ImplicitStep::go_back(Problem& p) noexcept {
+  const rod::RodModel& m = p.model;
+  std::copy_n(best_x_.begin(), m.vertices(), p.state.x.begin());
+  std::copy_n(best_theta_.begin(), m.vertices(), theta_.begin());
+  take_tension(p);
+  carry(p, p.state.twist, p.state.x, theta_);
 }
 
 template <int D>
@@ -432,6 +427,8 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
                                std::min(kMostParts, std::max(1, p.settings.iterations / 2)));
   const bool prescribed = furthest_held > 0;
 
+  take_tension(p);
+  Watch watch;
   bool still = false;  // the last solve moved nothing: what is left of the residual is force in stiff directions
   for (int iteration = 0;; ++iteration) {
     p.motion = std::min(1.0, static_cast<double>(iteration + 1) / parts);
@@ -453,6 +450,10 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     const double allowed = iteration == 0 ? 0.0 : p.settings.residual_target * p.load + rounding;
     out.converged = !moving && (still || imbalanced <= allowed);
     if (out.converged || iteration == p.settings.iterations) {
+      if (!out.converged && watch.since >= 0 && merit(p, state.x, state.twist, theta_) > watch.merit) {
+        go_back(p);
+        assemble<D>(p, kind, false);
+      }
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;
         carry(p, state.twist, state.x, theta_);
@@ -495,26 +496,38 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     if (careful) {
       double slope = 0;  // of Phi along the step, negative
       for (std::size_t r = 0; r < stride * n; ++r) slope += gradient_[r] * step_[r];
-      const double before = merit(p, state.x, state.twist, theta_);
-      bool corrected = false;
+      slope = std::min(slope, 0.0);
+      const double here = merit(p, state.x, state.twist, theta_), noise = kMeritNoise * std::abs(here);
+      if (watch.since < 0 || here <= watch.merit + kArmijo * watch.slope + noise) {
+        watch = {.since = 0, .strict = watch.strict, .merit = here, .slope = slope};
+        std::copy_n(state.x.begin(), n, best_x_.begin());
+        std::copy_n(theta_.begin(), n, best_theta_.begin());
+      } else if (p.count == 0 && ++watch.since > kMostTrusted) {
+        go_back(p);
+        watch = {.since = -1, .strict = true};
+        continue;
+      }
+      // Contacts move their multipliers, and Phi with them: there every step is held to its descent. So is one whose
+      // Hessian had to be shifted: Phi has a ridge there, and a trusted step would run along it.
+      const bool trusted = p.count == 0 && !watch.strict && !p.shifted;
+      watch.strict = false;
       for (int halving = 0;; ++halving) {
         try_at(fraction);
+        if (trusted || halving == kMostHalvings) break;
         carry(p, trial_twist_, trial_, trial_theta_);
         const double after = merit(p, trial_, p.framed ? trial_twist_ : state.twist, trial_theta_);
-        const double noise = kMeritNoise * (std::abs(before) + std::abs(after));
-        if (after <= before + kArmijo * fraction * std::min(slope, 0.0) + noise || halving == kMostHalvings) break;
-        if (!corrected && fraction == 1.0) {
-          corrected = true;
-          std::copy_n(step_.begin(), stride * n, plain_step_.begin());
-          correct_stretch<D>(p, kind);
-          continue;
-        }
-        if (corrected && fraction == 1.0) std::copy_n(plain_step_.begin(), stride * n, step_.begin());
+        if (after <= here + kArmijo * fraction * slope + noise) break;
         fraction *= 0.5;
       }
     } else {
-      try_at(1.0);
       fraction = 1.0;
+      try_at(fraction);
+    }
+    for (std::size_t i = 0; i < model.edges(); ++i) {  // tension as the linearisation sees it after the step
+      const std::size_t j = model.next(i);
+      const Vector3d e = state.x[j] - state.x[i], d = trial_[j] - trial_[i] - e;
+      const double length = std::max(e.norm(), 1e-150);
+      tension_[i] = model.stretch_stiffness * ((length + e.dot(d) / length) / model.rest_length - 1);
     }
     std::copy_n(trial_.begin(), n, state.x.begin());
     if constexpr (D == 4) std::copy_n(trial_theta_.begin(), model.edges(), theta_.begin());
@@ -537,6 +550,7 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
                                 const StepSettings& settings) noexcept {
   Problem p{model, x0, state, drive, constraints, count, settings};
   p.framed = rod::needs_frames(model, state.twist);
+  trial_.resize(model.vertices());  // within the memory that was taken
   std::fill(fixed_.begin(), fixed_.end(), static_cast<unsigned char>(0));
   for (const HeldVertex& h : drive.held) fixed_[h.vertex] = 1;
   if (p.framed) base_ = trial_twist_ = state.twist;

@@ -10,10 +10,16 @@
 ///   Phi(x) = 1/2 |x - x0 - a|^2_(1/B) + lambda E(x) - (lambda load + (1 - lambda) F(x0)).x + contact potentials
 ///
 /// found by Newton's method: an iteration is one assembly, one banded factorisation and one solve (one iteration = one
-/// linearisation, as the thesis does); then the contacts' multipliers move. Where the exact Hessian is not positive
-/// definite it is shifted, or the positive one takes its place; Phi must fall along every step, first with a second-order correction of
-/// the stretched edges, then by halving. Quasi-static twist couples all joints of a span: a rank-one term per span,
-/// taken in by the Woodbury identity. Bounded iterations, and since Phi never rises a step cannot explode.
+/// linearisation, as the thesis does); then the contacts' multipliers move.
+///
+/// A thread is nearly inextensible, and an edge that turns by a straight move gets longer; with the tension of that
+/// spurious length in its Hessian Newton's method creeps. So tension is carried as an unknown of its own (mixed
+/// formulation, eliminated edge by edge): the right-hand side is the same, only the geometric stiffness takes the
+/// tension that the last linearisation foresaw. Phi may then rise for a few steps: steps are trusted, the best point is
+/// remembered, and where no better one is found within kMostTrusted steps the search goes back to it and takes one step
+/// that does descend (watchdog [Chamberlain 1982]). A Hessian that is not positive definite is shifted until it is.
+/// Quasi-static twist couples all joints of a span: a rank-one term per span, taken in by the Woodbury identity.
+/// Iterations are bounded, and the outcome is never above the start in Phi, so that a step cannot explode.
 /// Differs from the thesis (one linear solve, then a projected iteration on the coupling matrix): contacts with rigid
 /// bodies never leave the band, so the coupling matrix is not needed here.
 #include <Eigen/Core>
@@ -48,9 +54,9 @@ struct HeldFrame {
 
 /// What moves the thread in one step.
 struct Drive {
-  std::vector<Vector3d> load;      ///< dead force on every vertex at the end of the step: weight and others [uN]  (n)
-  std::vector<HeldVertex> held;    ///< each vertex at most once
-  std::vector<HeldFrame> frames;   ///< each held frame that moves
+  std::vector<Vector3d> load;     ///< dead force on every vertex at the end of the step: weight and others [uN]  (n)
+  std::vector<HeldVertex> held;   ///< each vertex at most once
+  std::vector<HeldFrame> frames;  ///< each held frame that moves
 };
 
 struct StepOutcome {
@@ -80,6 +86,12 @@ class ImplicitStep {
 
  private:
   struct Problem;
+  /// Trusts some steps without descent, and remembers the best point (a watchdog [Chamberlain 1982]).
+  struct Watch {
+    int since = -1;  ///< steps since the best point; -1: none yet
+    bool strict = false;
+    double merit = 0, slope = 0;  ///< there
+  };
   struct Imbalance {
     double force = 0, multiplier = 0;  ///< [uN]
     bool finite = true;
@@ -97,8 +109,6 @@ class ImplicitStep {
   template <int D>
   void solve_linear(Problem& p) noexcept;
   template <int D>
-  void correct_stretch(const Problem& p, rod::Hessian kind) noexcept;
-  template <int D>
   rod::BlockBand<D>& band() noexcept;
   template <int D>
   rod::BlockBand<D>& kept_band() noexcept;
@@ -108,19 +118,23 @@ class ImplicitStep {
   double merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
                const std::vector<double>& theta) const noexcept;
   void start_forces(Problem& p) noexcept;
+  void take_tension(const Problem& p) noexcept;
+  void go_back(Problem& p) noexcept;
 
-  std::vector<Vector3d> trial_;        ///< x to be judged                              (n)
-  std::vector<Vector3d> start_force_;  ///< (1 - lambda) F(x0), without load [uN]        (n)
-  std::vector<Vector3d> reaction_;     ///< dPhi/dx at the end [uN]                      (n)
-  std::vector<double> theta_, trial_theta_, theta0_;  ///< angles as unknowns            (n)
-  std::vector<double> gradient_;       ///< dPhi/d(unknowns)                             (4 n)
-  std::vector<double> step_, plain_step_;  ///< Newton step of the unknowns, with and without correction  (4 n)
-  std::vector<double> scratch_;            ///<                                              (8 n)
-  std::vector<double> right_;          ///< right-hand sides, with the spans' gradients  (4 n x (1 + spans))
+  std::vector<Vector3d> trial_;                                    ///< x to be judged                               (n)
+  std::vector<Vector3d> best_x_;                                   ///< where Phi was least                          (n)
+  std::vector<Vector3d> start_force_;                              ///< (1 - lambda) F(x0), without load [uN]        (n)
+  std::vector<Vector3d> reaction_;                                 ///< dPhi/dx at the end [uN]                      (n)
+  std::vector<double> theta_, trial_theta_, theta0_, best_theta_;  ///< angles as unknowns  (n)
+  std::vector<double> gradient_;        ///< dPhi/d(unknowns)                             (4 n)
+  std::vector<double> step_;            ///< Newton step of the unknowns                  (4 n)
+  std::vector<double> scratch_;         ///<                                              (8 n)
+  std::vector<double> tension_;         ///< of every edge, of the mixed formulation [uN] (n)
+  std::vector<double> right_;           ///< right-hand sides, with the spans' gradients  (4 n x (1 + spans))
   std::vector<double> span_gradients_;  ///< one after the other                       (3 n x spans)
-  std::vector<Response> responses_;    ///< of this iteration                            (count)
-  std::vector<unsigned char> fixed_;   ///< vertex is prescribed                         (n)
-  rod::Twist base_, trial_twist_;      ///< frames at the start of the step, and carried to a trial
+  std::vector<Response> responses_;     ///< of this iteration                            (count)
+  std::vector<unsigned char> fixed_;    ///< vertex is prescribed                         (n)
+  rod::Twist base_, trial_twist_;       ///< frames at the start of the step, and carried to a trial
   rod::BlockBand<1> band1_;
   rod::BlockBand<3> band3_;
   rod::BlockBand<4> band4_;

@@ -18,9 +18,10 @@ inline constexpr int kMostParts = 12;             ///< that such a motion is cut
 inline constexpr double kLeastShift = 1e-9;       ///< of an indefinite Hessian, to EI over the rest length cubed
 inline constexpr double kShiftGrowth = 10;        ///< from one try to the next
 inline constexpr int kMostShifts = 10;            ///< tries
+inline constexpr int kMostTrusted = 4;            ///< steps without descent before the search goes back
 inline constexpr double kArmijo = 1e-4;           ///< least fall of the merit over what its slope promises
 inline constexpr double kMeritNoise = 1e-13;      ///< relative rounding of a sum of energies
-inline constexpr int kMostHalvings = 12;           ///< of a Newton step
+inline constexpr int kMostHalvings = 12;          ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;  ///< of an edge after an iteration that was cut off, to its rest length
 
 }  // namespace ligature::contact

@@ -51,8 +51,8 @@ JointLaw joint_law(const RodModel& model, std::size_t vertex, bool half) {
   return law;
 }
 
-/// Adds the derivatives of one term to the unknowns of the vertices. e = x_b - x_a, f = x_c - x_b; in D = 4 the angle of
-/// edge e stands with vertex a, that of f with b.
+/// Adds the derivatives of one term to the unknowns of the vertices. e = x_b - x_a, f = x_c - x_b; in D = 4 the angle
+/// of edge e stands with vertex a, that of f with b.
 template <int D>
 struct Scatter {
   const RodModel& model;
@@ -100,9 +100,7 @@ struct Scatter {
     band->add(c, widened(ff));
   }
 
-  void joint_term(std::size_t b, const JointTerm& t) const
-    requires(D == 4)
-  {
+  void joint_term(std::size_t b, const JointTerm& t) const requires(D == 4) {
     const std::size_t a = model.previous(b), c = model.next(b);
     const Vector3d ge = scale * t.gradient.template segment<3>(0), gf = scale * t.gradient.template segment<3>(3);
     part(a).template head<3>() -= ge;
@@ -239,7 +237,7 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
 
 template <int D>
 double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, Hessian kind,
-                   double scale, double* gradient, BlockBand<D>* band) noexcept {
+                   double scale, const double* tension, double* gradient, BlockBand<D>* band) noexcept {
   const Scatter<D> scatter{model, scale, gradient, band};
   const double l = model.rest_length;
   const std::size_t n = model.vertices();
@@ -250,7 +248,12 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
     const bool behind = has_edge_behind(model, i);
     const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
     if (behind) {
-      const EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
+      EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
+      if (tension && kind == Hessian::exact) {
+        const double length = f.norm(), now = s.gradient.dot(f) / length;
+        const Vector3d t = f / length;
+        s.hessian += ((tension[i] - now) / length) * (Matrix3d::Identity() - t * t.transpose());
+      }
       scatter.edge_term(i, s.gradient, s.hessian);
       largest = std::max(largest, s.gradient.squaredNorm());
     }
@@ -288,14 +291,14 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
   return std::sqrt(largest);
 }
 
-template double add_elastic<3>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double, double*,
-                               BlockBand<3>*) noexcept;
-template double add_elastic<4>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double, double*,
-                               BlockBand<4>*) noexcept;
+template double add_elastic<3>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double,
+                               const double*, double*, BlockBand<3>*) noexcept;
+template double add_elastic<4>(const RodModel&, const std::vector<Vector3d>&, const Twist&, Hessian, double,
+                               const double*, double*, BlockBand<4>*) noexcept;
 
 double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, double scale,
                           double* gradient, BlockBand<1>* band) noexcept {
-  const double largest = add_elastic<3>(model, x, twist, Hessian::positive, scale, gradient, nullptr);
+  const double largest = add_elastic<3>(model, x, twist, Hessian::positive, scale, nullptr, gradient, nullptr);
   if (!band) return largest;
   const double l = model.rest_length;
   const BlockBand<1>::Block k_stretch{scale * model.stretch_stiffness / l};

@@ -58,10 +58,12 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
 /// Adds `scale` times dE/d(unknowns) to gradient, and of the Hessian to band unless that is null. Quasi-static twist
 /// adds the moments of its spans and, exact, their geometric stiffness; what couples all joints of a span is left to
 /// span_gradient(). gradient: (D n). Frames carried to x, spans found.
+/// @param tension of every edge [uN], (edges): in place of the one at x, in the geometric stiffness of stretch (that of
+/// a mixed formulation, in which tension is an unknown beside the positions); or null
 /// @returns the largest force in an element [uN], against which an imbalance counts. @rt O(n), no allocation
 template <int D>
 double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, Hessian kind,
-                   double scale, double* gradient, BlockBand<D>* band) noexcept;
+                   double scale, const double* tension, double* gradient, BlockBand<D>* band) noexcept;
 
 /// The scalar simplification (VRIPHYS paper section 3.4): gradient as above, (3 n); in place of the Hessian the
 /// stiffness of a straight rod, the same in all directions.

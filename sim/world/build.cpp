@@ -104,8 +104,9 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
     if (at.kind == Place::Kind::vertex && at.vertex >= vertices)
       c.say(name + what + " is vertex " + std::to_string(at.vertex) + ", must be 0.." + std::to_string(vertices - 1) +
             ": choose one of them");
-    if (at.kind == Place::Kind::arc && !(at.s_mm >= 0 && at.s_mm <= length * (1 + 1e-9)))
-      c.say(name + what + " is at " + text(at.s_mm) + " mm, must be 0.." + text(length) + ": choose a place on it");
+    const double rest = length * t.rest_length_scale;
+    if (at.kind == Place::Kind::arc && !(at.s_mm >= 0 && at.s_mm <= rest * (1 + 1e-9)))
+      c.say(name + what + " is at " + text(at.s_mm) + " mm, must be 0.." + text(rest) + ": choose a place on it");
   };
   for (const ClampParams& clamp : t.clamps) {
     check_place(clamp.at, ".clamp.at");
@@ -293,10 +294,10 @@ Thread build_thread(const ThreadParams& p, std::size_t origin) {
     Clamp c;
     c.params = p.clamps[i];
     c.index = i;
-    c.vertex = vertex_of(c.params.at, n, p.closed, t.drawn_edge);
+    c.vertex = vertex_of(c.params.at, n, p.closed, t.model.rest_length);
     t.clamps.push_back(c);
   }
-  for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.drawn_edge)});
+  for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.model.rest_length)});
   if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
   if (t.model.closed && !t.model.angles_unknown) {
     t.state.twist.find_spans(t.model.rest_length);

@@ -88,7 +88,8 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         // The whole segment is further from the tip than the cone is long: no closer look.
         const bool far = (p_begin - cone_A.a).norm() > tool.model().jaw_length + t.model.rest_length + reach;
         const contact::ClosestPoints near = far ? contact::ClosestPoints{} : contact::closest(cone_A, p_begin, q);
-        const bool doubled = near.s >= 1.0 && (j + 1 < segments || t.model.closed);  // the next segment begins with this very point
+        const bool doubled =
+            near.s >= 1.0 && (j + 1 < segments || t.model.closed);  // the next segment begins with this very point
         if (far || doubled || near.distance > reach || near_held(f, thread, j)) {
           m = {};
           continue;
@@ -143,9 +144,7 @@ void World::State::detect(StepReport& report) noexcept {
     const std::size_t found = constraints.size() - t.constraints_first;
     const std::size_t room = capacity.contacts > t.constraints_first ? capacity.contacts - t.constraints_first : 0;
     if (found > room) {
-      const auto depth = [&](const Constraint& c) {
-        return contact::gap(c, contact::place(t.x0, c));
-      };
+      const auto depth = [&](const Constraint& c) { return contact::gap(c, contact::place(t.x0, c)); };
       const auto begin = constraints.begin() + static_cast<std::ptrdiff_t>(t.constraints_first);
       std::sort(begin, constraints.end(), [&](const Constraint& a, const Constraint& b) {
         const double da = depth(a), db = depth(b);

@@ -54,8 +54,8 @@ void World::State::apply_schedule() noexcept {
 
 void World::State::move_planes() noexcept {
   for (Plane& p : planes) {
-    p.moved = within(p.from_s, p.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * p.velocity)
-                                                                   : Vector3d(0, 0, 0);
+    p.moved =
+        within(p.from_s, p.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * p.velocity) : Vector3d(0, 0, 0);
     p.offset += p.normal.dot(p.moved);
   }
 }
@@ -99,8 +99,7 @@ void World::State::drive_thread(Thread& t) noexcept {
   }
   if (t.inertial) {
     t.energy_before = rod::elastic_energy(t.model, t.x0, twist).sum();
-    for (std::size_t i = 0; i < t.x0.size(); ++i)
-      t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
+    for (std::size_t i = 0; i < t.x0.size(); ++i) t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
   }
 }
 

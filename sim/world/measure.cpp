@@ -36,8 +36,8 @@ ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
   for (std::size_t i = 0; i < t.model.edges(); ++i) {
     const double length = (x[t.model.next(i)] - x[i]).norm();
     m.length_mm += length;
-    m.elongation_max = i == 0 ? length / t.model.rest_length - 1
-                              : std::max(m.elongation_max, length / t.model.rest_length - 1);
+    m.elongation_max =
+        i == 0 ? length / t.model.rest_length - 1 : std::max(m.elongation_max, length / t.model.rest_length - 1);
   }
   const rod::Energies elastic = rod::elastic_energy(t.model, x, t.state.twist);
   m.stretch_energy = elastic.stretch;
@@ -54,9 +54,13 @@ ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
   }
   m.momentum = from_eigen(momentum);
   m.angular_momentum = from_eigen(angular);
-  if (rod::needs_frames(t.model, t.state.twist)) m.twist_turns = t.state.twist.turns();
-  if (writhe)
-    m.writhe = t.model.closed ? rod::writhe_closed(x) : rod::writhe_open(x, end_tangent(t, false), end_tangent(t, true));
+  const bool framed = rod::needs_frames(t.model, t.state.twist);
+  if (framed) m.twist_turns = t.state.twist.turns();
+  if (writhe && framed)
+    // A frame held off the bisector of its edges bends the curve there, which the polygon does not show.
+    m.writhe = rod::link_turns(t.state.twist, x) - m.twist_turns;
+  else if (writhe)
+    m.writhe = rod::writhe_open(x, end_tangent(t, false), end_tangent(t, true));
   return m;
 }
 

@@ -40,10 +40,10 @@ struct ClampParams {
   enum class Hold : std::uint8_t { position, frame };
   Place at;
   Hold hold = Hold::position;
-  Vec3 velocity;               ///< W [mm/s]
-  double spin_rad_per_s = 0;   ///< of the material frame about the tangent; frame only
-  Vec3 turn_rad_per_s;         ///< of the held frame about world axes through the vertex; frame only
-  double from_s = 0;           ///< outside [from_s, until_s) the clamp does not exist
+  Vec3 velocity;              ///< W [mm/s]
+  double spin_rad_per_s = 0;  ///< of the material frame about the tangent; frame only
+  Vec3 turn_rad_per_s;        ///< of the held frame about world axes through the vertex; frame only
+  double from_s = 0;          ///< outside [from_s, until_s) the clamp does not exist
   double until_s = kForever;
 };
 
@@ -66,7 +66,7 @@ struct ThreadParams {
   double rest_length_scale = 1;      ///< rest length = drawn length times this
   double twist_turns = 0;            ///< put in at the start, spread evenly
   Vec3 velocity;                     ///< at the start; inertial only [mm/s]
-  bool inertial = true;  ///< else low-mass: drag * velocity = force (a scenario file's default)
+  bool inertial = true;              ///< else low-mass: drag * velocity = force (a scenario file's default)
   /// Quasi-static: twist evenly spread between held frames. Unknown: the angle of every edge's material frame is a
   /// fourth unknown of the vertex (needed, and chosen by itself, where a curved rest shape couples bending to twist).
   enum class TwistMode : std::uint8_t { quasi_static, unknown };

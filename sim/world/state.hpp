@@ -32,10 +32,10 @@ inline constexpr double kTravelReach = 5.0;  // contacts are looked for this far
 
 struct Plane {
   Vector3d normal;
-  double offset = 0;              // n.x of the surface
-  Vector3d velocity{0, 0, 0};     // within [from_s, until_s) [mm/s]
+  double offset = 0;           // n.x of the surface
+  Vector3d velocity{0, 0, 0};  // within [from_s, until_s) [mm/s]
   double from_s = 0, until_s = kForever;
-  Vector3d moved{0, 0, 0};        // in this step [mm]
+  Vector3d moved{0, 0, 0};  // in this step [mm]
 };
 
 struct Clamp {
@@ -43,7 +43,7 @@ struct Clamp {
   std::size_t index = 0;  // in ThreadParams::clamps
   std::size_t vertex = 0;
   bool active = false;
-  Vector3d place{0, 0, 0};  // at the end of the step [mm]
+  Vector3d place{0, 0, 0};                   // at the end of the step [mm]
   Vector3d force{0, 0, 0}, torque{0, 0, 0};  // on the thread, of the last step [uN], [uN mm]
 };
 
@@ -60,9 +60,9 @@ struct Thread {
   std::vector<Clamp> clamps;
   std::vector<Load> loads;
   contact::Drive drive;
-  std::size_t first = 0;     // of its vertices among all
+  std::size_t first = 0;  // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
-  double drawn_edge = 0;      // length of an edge as drawn [mm]
+  double drawn_edge = 0;  // length of an edge as drawn [mm]
   bool inertial = false;
   bool moved_by_clamps = false;  // in this step
   double energy_before = 0;      // kinetic and elastic, at the start of the step; inertial only
@@ -84,7 +84,7 @@ struct World::State {
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
-  std::vector<Constraint> constraints;  // grouped by thread
+  std::vector<Constraint> constraints;        // grouped by thread
   std::vector<contact::ImplicitStep> solver;  // one
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};

@@ -26,9 +26,8 @@ double kinetic_energy(const Thread& t) {
 void World::State::solve(StepReport& report) noexcept {
   for (Thread& t : threads) {
     if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
-    const contact::StepOutcome out =
-        solver[0].solve(t.model, t.x0, t.state, t.drive, constraints.data() + t.constraints_first, t.constraints_count,
-                        settings);
+    const contact::StepOutcome out = solver[0].solve(
+        t.model, t.x0, t.state, t.drive, constraints.data() + t.constraints_first, t.constraints_count, settings);
     report.iterations += static_cast<std::uint32_t>(out.iterations);
     if (!out.finite) {
       // The last good state: where the thread was, at rest, touched by nothing.
@@ -46,8 +45,8 @@ void World::State::solve(StepReport& report) noexcept {
   }
 }
 
-// Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A thread
-// that nothing drives has no source of energy: what it gained is taken from its motion about its centre of mass.
+// Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A
+// thread that nothing drives has no source of energy: what it gained is taken from its motion about its centre of mass.
 void World::State::limit_energy(Thread& t) noexcept {
   const double elastic = rod::elastic_energy(t.model, t.state.x, t.state.twist).sum();
   double work = 0, mass = 0;
@@ -62,8 +61,7 @@ void World::State::limit_energy(Thread& t) noexcept {
   const Vector3d drift = driven ? Vector3d(held) : Vector3d(momentum / mass);
   const double kinetic = kinetic_energy(t);
   double about = 0;
-  for (std::size_t i = 0; i < t.x0.size(); ++i)
-    about += 0.5 * t.model.mass[i] * (t.state.v[i] - drift).squaredNorm();
+  for (std::size_t i = 0; i < t.x0.size(); ++i) about += 0.5 * t.model.mass[i] * (t.state.v[i] - drift).squaredNorm();
   const double gained = kinetic + elastic - t.energy_before - work;
   if (gained > 1e-12 * (kinetic + elastic) && about > 0) {
     const double keep = std::sqrt(std::max(0.0, 1.0 - gained / about));

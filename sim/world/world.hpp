@@ -24,9 +24,9 @@ struct ThreadMeasure {
   double speed_max_mm_per_s = 0;
   double stretch_energy = 0, bend_energy = 0, twist_energy = 0;
   double kinetic_energy = 0;
-  double potential_energy = 0;  ///< of weight and of the forces that act now: minus force times position
-  Vec3 momentum;                ///< [g mm/s]
-  Vec3 angular_momentum;        ///< about W's origin [g mm^2/s]
+  double potential_energy = 0;         ///< of weight and of the forces that act now: minus force times position
+  Vec3 momentum;                       ///< [g mm/s]
+  Vec3 angular_momentum;               ///< about W's origin [g mm^2/s]
   double twist_turns = 0, writhe = 0;  ///< link is their sum
 };
 
@@ -46,7 +46,7 @@ struct ContactMeasure {
   double s_mm = 0;  ///< rest arc length on the thread
   enum class Other : std::uint8_t { plane, forceps };
   Other other = Other::plane;
-  std::size_t index = 0;  ///< of the plane; of the forceps
+  std::size_t index = 0;                                    ///< of the plane; of the forceps
   double gap_mm = 0, normal_force = 0, friction_force = 0;  ///< [uN]
   bool sliding = false;
 };
