@@ -56,9 +56,24 @@ struct Turn {
   /// (1-c)/(1+c) = |kb|^2/4, 1-c without cancellation; grows up to the fold.
   double tan2() const { return (c > 0 ? dot(sine, sine) * inverse : 1.0 - c) * inverse; }
 
-  /// kb.(d2e + d2f)/2, -kb.(d1e + d1f)/2 with kb = 2 te x tf/(1+c); d x t is the other director.
-  Eigen::Vector2d curvature(const Directors& de, const Directors& df) const {
-    return {inverse * (dot(f.t, de.d1) - dot(e.t, df.d1)), inverse * (dot(f.t, de.d2) - dot(e.t, df.d2))};
+  /// Parallel transport from e to f: the rotation by the sine.
+  Vector3d carried(const Vector3d& d) const { return c * d + cross(sine, d) + (inverse * dot(sine, d)) * sine; }
+};
+
+// The directors midway between those of e and of f, seen in e and carried to f. kb is normal to both edges and is not
+// turned from one to the other, so that both see the same components of it.
+struct Midway {
+  Directors e, f;
+
+  Midway(const Turn& turn, const Directors& de, double twist) {
+    const double c = std::cos(0.5 * twist), s = std::sin(0.5 * twist);
+    e = {c * de.d1 + s * de.d2, c * de.d2 - s * de.d1};
+    f = {turn.carried(e.d1), turn.carried(e.d2)};
+  }
+  /// kb.d2, -kb.d1 with kb = 2 te x tf/(1+c); d x t is the other director.
+  Eigen::Vector2d curvature(const Turn& turn) const {
+    return {turn.inverse * (dot(turn.f.t, e.d1) - dot(turn.e.t, f.d1)),
+            turn.inverse * (dot(turn.f.t, e.d2) - dot(turn.e.t, f.d2))};
   }
 };
 
@@ -159,27 +174,31 @@ VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
   return out;
 }
 
-Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de,
-                                   const Directors& df) noexcept {
-  return Turn(e, f).curvature(de, df);
+Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de, double twist) noexcept {
+  const Turn turn(e, f);
+  return Midway(turn, de, twist).curvature(turn);
 }
 
-JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
-                const JointLaw& law, Hessian kind) noexcept {
+JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& of_e, double twist, const JointLaw& law,
+                Hessian kind) noexcept {
   const Turn turn(e, f);
+  const Midway midway(turn, of_e, twist);
+  const Directors &de = midway.e, &df = midway.f;
   const Vector3d &te = turn.e.t, &tf = turn.f.t;
   const double c = turn.c, inverse = turn.inverse, ie = turn.e.inverse, jf = turn.f.inverse;
-  const Eigen::Vector2d k = turn.curvature(de, df);
+  const Eigen::Vector2d k = midway.curvature(turn);
   const double bend = law.bend_stiffness / law.rest_length, torsion = law.twist_stiffness / law.rest_length;
   const Eigen::Vector2d off = k - law.rest_curvature, w = bend * off;
   const double moment = torsion * (twist - law.rest_twist);
   // tf and te without their part along the other; as the sine has it, small angles keep their digits.
   const Vector3d a = cross(turn.sine, te), b = cross(tf, turn.sine);
 
-  // k_a = (tf.d - te.h)/(1 + c) with d = d_a of e, h = d_a of f. An edge that moves its tangent by v carries d to
-  // d - (d.v) t - (d.v) v/2, hence, r = dd/dtheta and P = I - t t^T,
-  //   dk/dte = A = P_e(-c d - h - k tf)/(1 + c)       dk/dtheta_e =  tf.r_e/(1 + c)
-  //   dk/dtf = B = P_f( d + c h - k te)/(1 + c)       dk/dtheta_f = -te.r_f/(1 + c)
+  // k_a = (tf.d - te.h)/(1 + c) with d = d_a midway in e, h the same in f. An edge that moves its tangent by v carries
+  // d to d - (d.v) t - (d.v) v/2, hence, r = dd/dangle and P = I - t t^T,
+  //   dk/dte = A = P_e(-c d - h - k tf)/(1 + c)       by the angle of d  tf.r_e/(1 + c)
+  //   dk/dtf = B = P_f( d + c h - k te)/(1 + c)       by the angle of h -te.r_f/(1 + c)
+  // These angles are theta_e + m/2 and theta_f - m/2. Both derivatives by them are the same, their difference D = 0,
+  // since h is d carried over: m does not show in the first derivatives by the edges, and each theta has half the sum.
   const auto along_e = [&](const Vector3d& d, const Vector3d& h, double value) -> Vector3d {
     return inverse * (-c * d - h + dot(h, te) * te - value * a);
   };
@@ -191,10 +210,10 @@ JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const
     for (int r = 0; r < 3; ++r) J(r, column) = ie * by_e[r], J(3 + r, column) = jf * by_f[r];
     J(6, column) = theta_e, J(7, column) = theta_f;
   };
-  strain(0, along_e(de.d1, df.d1, k[0]), along_f(de.d1, df.d1, k[0]), inverse * dot(tf, de.d2),
-         -inverse * dot(te, df.d2));
-  strain(1, along_e(de.d2, df.d2, k[1]), along_f(de.d2, df.d2, k[1]), -inverse * dot(tf, de.d1),
-         inverse * dot(te, df.d1));
+  const double by_0 = 0.5 * inverse * (dot(tf, de.d2) - dot(te, df.d2));
+  const double by_1 = 0.5 * inverse * (dot(te, df.d1) - dot(tf, de.d1));
+  strain(0, along_e(de.d1, df.d1, k[0]), along_f(de.d1, df.d1, k[0]), by_0, by_0);
+  strain(1, along_e(de.d2, df.d2, k[1]), along_f(de.d2, df.d2, k[1]), by_1, by_1);
   strain(2, inverse * turn.sine, inverse * turn.sine, -1.0, 1.0);
 
   JointTerm out;
@@ -234,26 +253,30 @@ JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const
         out.hessian(i, j) += ie * ie * ee + moment * turned.hessian_ee(i, j);
         out.hessian(3 + i, 3 + j) += jf * jf * ff + moment * turned.hessian_ff(i, j);
       }
-    // With theta: of tf.r_e and of -te.r_f as of the two parts of k; the second turn of a director is itself reversed.
-    const Vector3d theta_ee = ie * along_e(r, zero, value_e), theta_ef = jf * along_f(r, zero, value_e);
-    const Vector3d theta_fe = ie * along_e(zero, q, value_f), theta_ff = jf * along_f(zero, q, value_f);
-    for (int i = 0; i < 3; ++i) {
-      out.hessian(6, i) += theta_ee[i], out.hessian(6, 3 + i) += theta_ef[i];
-      out.hessian(7, i) += theta_fe[i], out.hessian(7, 3 + i) += theta_ff[i];
-    }
-    out.hessian(6, 6) -= inverse * dot(tf, d);
-    out.hessian(7, 7) += inverse * dot(te, h);
+    // With theta: half of that of tf.r_e and of -te.r_f. Turned twice d is reversed, by theta_e and theta_f half each;
+    // m shows as k dm dm^T/4, from the derivative of D = 0.
+    const Vector3d theta_e = 0.5 * ie * (along_e(r, zero, value_e) + along_e(zero, q, value_f));
+    const Vector3d theta_f = 0.5 * jf * (along_f(r, zero, value_e) + along_f(zero, q, value_f));
+    const double quarter = 0.25 * value;
+    for (int i = 0; i < 3; ++i)
+      for (int angle = 6; angle < 8; ++angle)
+        out.hessian(angle, i) += theta_e[i], out.hessian(angle, 3 + i) += theta_f[i];
+    for (int i = 0; i < 6; ++i)
+      for (int j = 0; j <= i; ++j) out.hessian(i, j) += quarter * J(i, 2) * J(j, 2);
+    out.hessian(6, 6) -= quarter;
+    out.hessian(7, 6) -= quarter;
+    out.hessian(7, 7) -= quarter;
   }
   for (int i = 0; i < 8; ++i)
     for (int j = 0; j < i; ++j) out.hessian(j, i) = out.hessian(i, j);
   return out;
 }
 
-double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, double twist,
                     const JointLaw& law) noexcept {
   const double off = twist - law.rest_twist;
   return 0.5 * (law.bend_stiffness / law.rest_length) *
-             (Turn(e, f).curvature(de, df) - law.rest_curvature).squaredNorm() +
+             (material_curvature(e, f, de, twist) - law.rest_curvature).squaredNorm() +
          0.5 * (law.twist_stiffness / law.rest_length * off) * off;
 }
 

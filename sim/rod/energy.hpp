@@ -71,9 +71,10 @@ struct Directors {
   Vector3d d1, d2;
 };
 
-/// Components of kb along the averaged directors: k1 = kb.(d2e + d2f)/2, k2 = -kb.(d1e + d1f)/2.
-Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de,
-                                   const Directors& df) noexcept;
+/// Components of kb along the directors midway between those of e and of f: k1 = kb.d2, k2 = -kb.d1. Those of f are
+/// those of e, carried over and turned by the twist m; midway lies half of it. (The mean of both, as in [Bergou 2008],
+/// is cos(m/2) long: it would make a twisted thread softer.) @param de of e @param twist m [rad]
+Eigen::Vector2d material_curvature(const Vector3d& e, const Vector3d& f, const Directors& de, double twist) noexcept;
 
 /// Constants of one joint in the frame formulation.
 struct JointLaw {
@@ -92,11 +93,12 @@ struct JointTerm {
 };
 
 /// Frames as unknowns: the directors turn with theta and move with their edges by parallel transport.
+/// @param de of e; those of f follow from the twist
 /// @param twist m at this state [rad] (dm/dtheta_e = -1, dm/dtheta_f = 1, dm/de and dm/df as in holonomy())
-JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
-                const JointLaw& law, Hessian kind) noexcept;
+JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& de, double twist, const JointLaw& law,
+                Hessian kind) noexcept;
 
-double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, const Directors& df, double twist,
+double joint_energy(const Vector3d& e, const Vector3d& f, const Directors& de, double twist,
                     const JointLaw& law) noexcept;
 
 /// Torque [uN mm] that a held frame exerts on the thread through one half element: the derivative of the energy when

@@ -164,8 +164,8 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
   const Vector3d &t = twist.frame_tangent(vertex), &e = half == 0 ? moving : t, &f = half == 0 ? t : moving;
   if constexpr (D == 4) {
     const Directors held = twist.frame_material(vertex), own = twist.material(i);
-    const JointTerm j = joint(e, f, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(vertex, half),
-                              joint_law(model, vertex, true), kind);
+    const JointTerm j =
+        joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half), joint_law(model, vertex, true), kind);
     const int at = half == 0 ? 0 : 3, angle = half == 0 ? 6 : 7;
     scatter.half_term(i, j.gradient.segment<3>(at), j.hessian.block<3, 3>(at, at), j.gradient[angle],
                       j.hessian.block<3, 1>(at, angle), j.hessian(angle, angle));
@@ -207,8 +207,8 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
         const Vector3d &a = half == 0 ? e : t, &b = half == 0 ? t : f;
         if (model.angles_unknown) {
           const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
-          const JointTerm j = joint(a, b, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(i, half),
-                                    joint_law(model, i, true), Hessian::positive);
+          const JointTerm j = joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true),
+                                    Hessian::positive);
           out.bend += j.bend_energy;
           out.twist += j.twist_energy;
         } else {
@@ -217,8 +217,8 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
       }
     } else if (has_joint(model, i)) {
       if (model.angles_unknown) {
-        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.material(i), twist.joint(i),
-                                  joint_law(model, i, false), Hessian::positive);
+        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false),
+                                  Hessian::positive);
         out.bend += j.bend_energy;
         out.twist += j.twist_energy;
       } else {
@@ -265,8 +265,8 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
         }
     } else if (has_joint(model, i)) {
       if constexpr (D == 4) {
-        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.material(i), twist.joint(i),
-                                  joint_law(model, i, false), kind);
+        const JointTerm j =
+            joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), kind);
         scatter.joint_term(i, j);
         largest = std::max(largest, j.gradient.segment<3>(0).squaredNorm());
       } else {
@@ -374,7 +374,7 @@ Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, con
     const Vector3d &e = half == 0 ? moving : t, &f = half == 0 ? t : moving;
     if (model.angles_unknown) {
       const Directors held = twist.frame_material(vertex), own = twist.material(i);
-      const JointTerm j = joint(e, f, half == 0 ? own : held, half == 0 ? held : own, twist.half_joint(vertex, half),
+      const JointTerm j = joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half),
                                 joint_law(model, vertex, true), Hessian::positive);
       torque += clamp_torque(t, j.gradient.segment<3>(half == 0 ? 3 : 0), j.gradient[half == 0 ? 7 : 6]);
     } else {

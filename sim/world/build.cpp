@@ -257,7 +257,7 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
     for (std::size_t i = 0; i < n; ++i) {
       if (!m.closed && (i == 0 || i + 1 == n)) continue;
       curvature[i] = rod::material_curvature(x[i] - x[m.previous(i)], x[m.next(i)] - x[i],
-                                             frames.material(m.previous(i)), frames.material(i));
+                                             frames.material(m.previous(i)), frames.joint(i));
       largest = std::max(largest, curvature[i].norm());
     }
     if (largest > 1e-12) {
