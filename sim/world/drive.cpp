@@ -14,6 +14,15 @@ bool within(double from_s, double until_s, double time_s, double step_s) {
   return t >= from_s && t < until_s;
 }
 
+// Whether another clamp holds the frame of the same vertex from now on: the frame then stays as it is.
+bool taken_over(const Thread& thread, const Clamp& from, double time_s, double step_s) {
+  for (const Clamp& c : thread.clamps)
+    if (&c != &from && c.vertex == from.vertex && c.params.hold == ClampParams::Hold::frame &&
+        within(c.params.from_s, c.params.until_s, time_s, step_s))
+      return true;
+  return false;
+}
+
 }  // namespace
 
 void World::State::apply_schedule() noexcept {
@@ -70,7 +79,7 @@ void World::State::drive_thread(Thread& t) noexcept {
   for (Clamp& c : t.clamps) {
     const bool frame = c.params.hold == ClampParams::Hold::frame;
     const bool wanted = within(c.params.from_s, c.params.until_s, now, dt);
-    if (c.active && !wanted && frame) twist.release_frame(c.vertex);
+    if (c.active && !wanted && frame && !taken_over(t, c, now, dt)) twist.release_frame(c.vertex);
     if (!c.active && wanted) {
       c.place = t.x0[c.vertex];
       if (frame) {
