@@ -167,8 +167,13 @@ void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<
   twist.carry(base_, x);
   for (const HeldFrame& f : p.drive.frames) {
     const Vector3d t0 = base_.frame_tangent(f.vertex), d0 = base_.frame_director(f.vertex);
-    const Vector3d turn = p.motion * f.turn;
-    twist.set_frame(f.vertex, rotated(t0, turn), rotated(rotated(d0, p.motion * f.spin * t0), turn));
+    const double largest = p.motion * std::max(f.turn.norm(), std::abs(f.spin));
+    const int parts = static_cast<int>(std::clamp(std::ceil(largest / kFollowedTurn), 1.0, kMostFollowed));
+    for (int k = 1; k <= parts; ++k) {
+      const double part = p.motion * k / parts;
+      const Vector3d turn = part * f.turn;
+      twist.set_frame(f.vertex, rotated(t0, turn), rotated(rotated(d0, part * f.spin * t0), turn));
+    }
   }
   if (p.model.angles_unknown)
     for (std::size_t i = 0; i < p.model.edges(); ++i) twist.set_theta(i, theta[i]);
