@@ -2,15 +2,18 @@
 // twist spread evenly (quasi_static) and for frames as unknowns (unknown).
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <complex>
+#include <cstdint>
 #include <numbers>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "sim/world/world.hpp"
+#include "tests/sim/thread_link.hpp"
 
 namespace ligature::world {
 namespace {
@@ -72,7 +75,7 @@ ClampParams frame_at(Place::Kind end, double spin = 0) {
   return c;
 }
 
-[[maybe_unused]] ClampParams frame_at_vertex(std::size_t vertex, double spin = 0) {
+ClampParams frame_at_vertex(std::size_t vertex, double spin = 0) {
   ClampParams c = frame_at(Place::Kind::vertex, spin);
   c.at.vertex = vertex;
   return c;
@@ -280,6 +283,250 @@ TEST(ClampedTwistedRod, CriticalMomentConvergesWithTheSquareOfTheSegment) {
         }
         before = error;
       }
+    }
+}
+
+// ------------------------------------------------------------------------------------------------- localised helix
+
+// A thread of length L that buckled into a localised helix: tangents by the law, tilted by f against x.
+std::vector<Vec3> helix_points(double length, std::size_t edges, double moment, double cos_f0) {
+  const double scale = 2 / moment * std::sqrt((1 + cos_f0) / (1 - cos_f0)), h = length / static_cast<double>(edges);
+  const auto cos_f = [&](double s) {
+    const double u = std::tanh(s / scale);
+    return cos_f0 + (1 - cos_f0) * u * u;
+  };
+  std::vector<Vec3> points{{0, 0, 0}};
+  // Turn about the axis from the middle on: psi' = M / (B (1 + cos f)).
+  double psi = 0;
+  std::vector<double> angles;
+  for (std::size_t i = 0; i < edges / 2; ++i) {
+    for (int part = 0; part < 10; ++part) {
+      const double s = (static_cast<double>(i) - 0.5 + (part + 0.5) / 10) * h;
+      if (s > 0) psi += h / 10 * moment / (1 + cos_f(s));
+    }
+    angles.push_back(psi);
+  }
+  const std::size_t half = edges / 2;
+  for (std::size_t i = 0; i < edges; ++i) {
+    const double s = (static_cast<double>(i) + 0.5 - static_cast<double>(half)) * h, c = cos_f(s);
+    const double a = i >= half ? angles[i - half] : -angles[half - 1 - i], sine = std::sqrt(1 - c * c);
+    points.push_back(points.back() + h * Vec3{c, sine * std::cos(a), sine * std::sin(a)});
+  }
+  return points;
+}
+
+// Brings the ends of a shallow localised helix together until it is more than twice as deep. Returns by how much the
+// profile is off the law of the moment and the tension at its ends, over the profile's amplitude, at four depths.
+std::array<double, 4> helix_errors(std::size_t edges, Mode mode) {
+  constexpr double length = 36, twist_stiffness = 0.8, moment = 2;
+  WorldParams p = scene(helix_points(length, edges, moment, 0.75), edges, false, twist_stiffness, 1e-4, mode);
+  ThreadParams& t = p.threads[0];
+  t.twist_turns = moment * length / (2 * pi * twist_stiffness);
+  t.clamps = {frame_at(Place::Kind::first), frame_at(Place::Kind::last)};
+  constexpr int moving = 200;
+  t.clamps[1].velocity = {-0.55 / (moving * p.step_s), 0, 0};
+  World world = make(p);
+  std::array<double, 4> errors{};
+  double cos_f0 = 1;
+  for (double& error : errors) {
+    run(world, moving / 4);
+    const ThreadShape shape = world.shape(0);
+    const auto clamps = world.clamps();
+    const double M = clamps[1].torque.x, T = clamps[1].force.x, h = length / static_cast<double>(edges);
+    EXPECT_NEAR(clamps[0].force.x, -T, 1e-3 * T);
+    cos_f0 = M * M / (2 * T) - 1;
+    const double scale = 2 / M * std::sqrt((1 + cos_f0) / (1 - cos_f0));
+    std::vector<double> cos_f;
+    double middle = 0, sum = 0, shortening = length;
+    for (std::size_t i = 0; i < edges; ++i) {
+      const Vec3 e = shape.x[i + 1] - shape.x[i];
+      cos_f.push_back(e.x / norm(e));
+      middle += (static_cast<double>(i) + 0.5) * h * (1 - cos_f[i]), sum += 1 - cos_f[i];
+      shortening -= e.x;
+    }
+    middle /= sum;
+    for (std::size_t i = 0; i < edges; ++i) {
+      const double u = std::tanh(((static_cast<double>(i) + 0.5) * h - middle) / scale);
+      error = std::max(error, std::abs(cos_f[i] - cos_f0 - (1 - cos_f0) * u * u) / (1 - cos_f0));
+    }
+    if (edges >= 480) {
+      EXPECT_NEAR(shortening, 4 / M * std::sqrt(1 - cos_f0 * cos_f0), 0.02 * shortening);
+    }
+  }
+  EXPECT_LT(cos_f0, 0.5);
+  return errors;
+}
+
+TEST(LocalisedHelix, HasTheProfileOfTheMomentAndTensionAtItsEnds) {
+  for (Mode mode : kModes) {
+    const auto coarse = helix_errors(240, mode), fine = helix_errors(480, mode);
+    for (std::size_t k = 0; k < fine.size(); ++k) {
+      EXPECT_LT(fine[k], 0.02) << name_of(mode) << ", depth " << k;
+      EXPECT_LT(fine[k], coarse[k] / 3) << name_of(mode) << ", depth " << k;
+      RecordProperty(name_of(mode) + std::to_string(k), std::to_string(coarse[k]) + " " + std::to_string(fine[k]));
+    }
+  }
+}
+
+// ------------------------------------------------------------------------------------------------- twist between holds
+
+WorldParams straight(double twist_stiffness, Mode mode) {
+  return scene({{0, 0, 0}, {10, 0, 0}}, 50, false, twist_stiffness, 1e-7, mode);
+}
+
+TEST(HeldFrames, SpreadTwistEvenlyAndTakeTheStiffnessTimesItsRate) {
+  constexpr double twist_stiffness = 0.1, h = 0.2;
+  constexpr std::size_t at[] = {0, 7, 30, 50};
+  constexpr double spin[] = {1.0, 3.0, -2.0, 0.5};
+  for (Mode mode : kModes) {
+    WorldParams p = straight(twist_stiffness, mode);
+    for (int i = 0; i < 4; ++i) p.threads[0].clamps.push_back(frame_at_vertex(at[i], spin[i]));
+    World world = make(p);
+    run(world, 150);
+    const ThreadShape shape = world.shape(0);
+    const auto clamps = world.clamps();
+    double twist[5] = {};  // per length, before each clamp
+    for (int i = 1; i < 4; ++i) {
+      twist[i] = 1.5 * (spin[i] - spin[i - 1]) / (h * static_cast<double>(at[i] - at[i - 1]));
+      for (std::size_t v = at[i - 1] + 1; v < at[i]; ++v)
+        EXPECT_NEAR(shape.twist_rad[v], h * twist[i], 1e-6 * std::abs(h * twist[i])) << name_of(mode) << v;
+    }
+    for (int i = 0; i < 4; ++i) {
+      const double torque = twist_stiffness * (twist[i] - twist[i + 1]);
+      EXPECT_NEAR(clamps[static_cast<std::size_t>(i)].torque.x, torque, 1e-6 * std::abs(torque)) << name_of(mode) << i;
+      EXPECT_NEAR(norm(clamps[static_cast<std::size_t>(i)].force), 0, 1e-9);
+    }
+    EXPECT_NEAR(world.measure(0).twist_turns, 1.5 * (spin[3] - spin[0]) / (2 * pi), 1e-9);
+  }
+}
+
+TEST(HeldFrames, AFreeEndLetsGo) {
+  for (Mode mode : kModes) {
+    WorldParams p = straight(0.1, mode);
+    p.threads[0].twist_turns = 2;
+    p.threads[0].clamps = {frame_at_vertex(0, 3.0), frame_at_vertex(20), frame_at(Place::Kind::last)};
+    p.threads[0].clamps[2].until_s = 0.5;
+    World world = make(p);
+    run(world, 50);
+    EXPECT_NEAR(world.measure(0).twist_turns, 2 - 1.5 / (2 * pi), 1e-9) << name_of(mode);
+    EXPECT_NEAR(world.clamps()[2].torque.x, 0.1 * 2 * pi * 2 / 10, 1e-8) << name_of(mode);
+    run(world, 20);
+    // Two turns were spread over the whole length: of them those before the clamp in the middle are left.
+    EXPECT_NEAR(world.measure(0).twist_turns, 2 * 0.4 - 0.7 * 3.0 / (2 * pi), 1e-6) << name_of(mode);
+    const ThreadShape shape = world.shape(0);
+    for (std::size_t v = 21; v < 50; ++v) EXPECT_NEAR(shape.twist_rad[v], 0, 1e-6) << name_of(mode);
+    EXPECT_FALSE(world.clamps()[2].active);
+  }
+}
+
+TEST(HeldFrames, ThirtyTurnsAreCountedAndTakenBack) {
+  for (Mode mode : kModes)
+    for (int steps : {100, 10}) {  // a third of a turn a step, and three turns
+      WorldParams p = straight(0.01, mode);
+      const double seconds = steps * p.step_s, spin = 60 * pi / seconds;
+      ThreadParams& t = p.threads[0];
+      t.clamps = {frame_at(Place::Kind::first), frame_at(Place::Kind::last, spin), frame_at(Place::Kind::last, -spin)};
+      t.clamps[1].until_s = t.clamps[2].from_s = seconds;
+      t.clamps[2].until_s = 2 * seconds;
+      t.clamps.push_back(frame_at(Place::Kind::last));
+      t.clamps[3].from_s = 2 * seconds;
+      World world = make(p);
+      run(world, steps);
+      EXPECT_NEAR(world.measure(0).twist_turns, 30, 1e-9) << name_of(mode) << steps;
+      EXPECT_NEAR(world.clamps()[1].torque.x, 0.01 * 60 * pi / 10, 1e-6 * 0.01 * 6 * pi) << name_of(mode) << steps;
+      run(world, steps);
+      EXPECT_NEAR(world.measure(0).twist_turns, 0, 1e-12) << name_of(mode) << steps;
+      run(world, 20);
+      EXPECT_NEAR(world.measure(0).twist_turns, 0, 1e-12) << name_of(mode) << steps;
+      EXPECT_NEAR(world.clamps()[0].torque.x, 0, 1e-12) << name_of(mode) << steps;
+      EXPECT_NEAR(world.measure(0).twist_energy, 0, 1e-15) << name_of(mode) << steps;
+    }
+}
+
+TEST(HeldFrames, EnergyIsHalfTheStiffnessTimesTheAngleSquaredOverTheLength) {
+  for (Mode mode : kModes)
+    for (double turns : {0.37, -1.2, 3.0, 5.5}) {
+      WorldParams p = straight(0.05, mode);
+      p.threads[0].twist_turns = turns;
+      p.threads[0].clamps = {frame_at(Place::Kind::first), frame_at(Place::Kind::last)};
+      World world = make(p);
+      run(world, 10);
+      const double angle = 2 * pi * turns, energy = 0.05 * angle * angle / (2 * 10);
+      EXPECT_NEAR(world.measure(0).twist_energy, energy, 1e-9 * energy) << name_of(mode) << turns;
+      EXPECT_NEAR(world.measure(0).twist_turns, turns, 1e-12 * std::abs(turns)) << name_of(mode) << turns;
+    }
+}
+
+// Forces and torques of all clamps on a bent and twisted thread with a load balance, also where one holds the frame in
+// the middle.
+TEST(HeldFrames, BalanceTheLoadOnABentThread) {
+  for (Mode mode : kModes) {
+    WorldParams p = scene({{0, 0, 0}, {3, 2, 0}, {6, 1, 2}, {9, 0, 0}}, 60, false, 0.7, 1e-4, mode);
+    ThreadParams& t = p.threads[0];
+    t.twist_turns = 0.6;
+    t.clamps = {frame_at(Place::Kind::first), frame_at_vertex(25), frame_at(Place::Kind::last)};
+    t.clamps[1].spin_rad_per_s = 0.8;
+    t.clamps[1].until_s = 1;
+    t.clamps[1].turn_rad_per_s = {0, 0.3, 0.2};
+    t.clamps.push_back(frame_at_vertex(25));
+    t.clamps[3].from_s = 1;
+    ForceParams push;
+    push.at.kind = Place::Kind::vertex;
+    push.at.vertex = 40;
+    push.force = {0.1, -0.2, 0.3};
+    t.forces = {push};
+    World world = make(p);
+    run(world, 250);
+    const auto x = world.shape(0).x;
+    Vec3 force = push.force, torque = cross(x[40], push.force);
+    double size = 0;
+    for (const ClampMeasure& c : world.clamps()) {
+      if (!c.active) continue;
+      force = force + c.force;
+      torque = torque + cross(x[c.vertex], c.force) + c.torque;
+      size = std::max(size, norm(c.torque));
+    }
+    EXPECT_GT(size, 0.1);
+    EXPECT_LT(norm(force), 1e-6 * size) << name_of(mode);
+    EXPECT_LT(norm(torque), 1e-6 * size) << name_of(mode);
+  }
+}
+
+// ------------------------------------------------------------------------------------------------------------ link
+
+TEST(Link, ARingKeepsAnyNumberOfTurns) {
+  for (Mode mode : kModes)
+    for (double turns : {0.37, -1.1, 1.0, 1.9}) {
+      std::vector<Vec3> points;
+      for (int i = 0; i < 50; ++i)
+        points.push_back({std::cos(0.04 * pi * i), std::sin(0.04 * pi * i), 0.05 * std::cos(0.08 * pi * i)});
+      WorldParams p = scene(points, 50, true, 0.8, 1e-2, mode);
+      p.threads[0].twist_turns = turns;
+      World world = make(p);
+      const ThreadMeasure start = world.measure(0);
+      EXPECT_NEAR(start.twist_turns + start.writhe, turns, 1e-12);
+      run(world, 100);
+      const ThreadMeasure m = world.measure(0);
+      EXPECT_NEAR(m.twist_turns + m.writhe, turns, 1e-9) << name_of(mode);
+      const double angle = 2 * pi * m.twist_turns;
+      EXPECT_NEAR(m.twist_energy, 0.8 * angle * angle / (2 * m.rest_length_mm), 1e-6 * m.twist_energy) << name_of(mode);
+    }
+}
+
+// A thousand steps each; ten times as many for each of ten seeds in thread_link_soak.cpp.
+TEST(Link, OfAnOpenThreadHandledRoughlyFollowsItsEndFrames) {
+  for (Mode mode : kModes)
+    for (std::uint64_t seed : {101u, 102u}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", " + name_of(mode));
+      link::expect_kept(link::handle(link::open_handling(seed, 1000, mode)));
+    }
+}
+
+TEST(Link, OfARingHandledRoughlyStays) {
+  for (Mode mode : kModes)
+    for (std::uint64_t seed : {101u, 102u}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", " + name_of(mode));
+      link::expect_kept(link::handle(link::ring_handling(seed, 1000, mode)));
     }
 }
 
