@@ -78,7 +78,7 @@ struct Swing {
 
   /// Forces, and their derivatives where band is not null. gradient: (3 n)
   void elastic(rod::Hessian kind, Vector& gradient, BlockBand<3>* band) const {
-    rod::add_elastic<3>(model, state.x, state.twist, kind, 1.0, gradient.data(), band);
+    rod::add_elastic<3>(model, state.x, state.twist, kind, 1.0, nullptr, gradient.data(), band);
   }
   /// The band that the step factors.
   void assemble(rod::Hessian kind, BlockBand<3>& band, Vector& gradient) const {
