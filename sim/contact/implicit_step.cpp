@@ -188,17 +188,18 @@ void ImplicitStep::start_forces(Problem& p) noexcept {
   // Angles take part fully implicitly: they have no motion of their own to be explicit about.
   std::fill(gradient_.begin(), gradient_.end(), 0.0);
   if (p.model.angles_unknown)
-    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::positive, rest, nullptr, gradient_.data(), nullptr);
+    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
   else
-    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::positive, rest, nullptr, gradient_.data(), nullptr);
+    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
   const std::size_t d = p.model.angles_unknown ? 4 : 3;
   for (std::size_t i = 0; i < p.model.vertices(); ++i)
     start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
 }
 
-// The imbalance and, when asked for, its derivative in the band.
+// The imbalance and, but for Hessian::none, its derivative in the band.
 template <int D>
-ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind, bool derivative) noexcept {
+ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) noexcept {
+  const bool derivative = kind != rod::Hessian::none;
   constexpr std::size_t stride = D == 1 ? 3 : D;  // of a vertex in gradient_
   const std::size_t n = p.model.vertices();
   const double lambda = p.settings.implicitness;
@@ -333,7 +334,7 @@ bool ImplicitStep::factor(Problem& p) noexcept {
   rod::BlockBand<D>& a = band<D>();
   p.shifted = a.factor() > 0;
   if (!p.shifted) return true;
-  assemble<D>(p, rod::Hessian::exact, true);
+  assemble<D>(p, rod::Hessian::exact);
   fix_rows<D>(p);
   rod::BlockBand<D>& kept = kept_band<D>();
   kept = a;
@@ -438,14 +439,18 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
   for (int iteration = 0;; ++iteration) {
     p.motion = std::min(1.0, static_cast<double>(iteration + 1) / parts);
     const bool moving = prescribed && iteration < parts;
-    carry(p, state.twist, state.x, theta_);
+    if (iteration > 0 || !p.drive.frames.empty())
+      carry(p, state.twist, state.x, theta_);
+    else if (p.framed && !model.angles_unknown)  // still where they were
+      state.twist.find_spans(model.rest_length);
     p.spans = model.angles_unknown || !p.framed || !(model.twist_stiffness > 0)
                   ? 0
                   : std::min(kMostSpans, state.twist.span_count());
     for (std::size_t s = 0; s < p.spans; ++s)
       p.coupling[s] = p.settings.implicitness * model.twist_stiffness / state.twist.span(s).length;
     rod::Hessian kind = rod::Hessian::exact;
-    const Imbalance imbalance = assemble<D>(p, kind, !still && iteration < p.settings.iterations);
+    const bool last = still || iteration == p.settings.iterations;
+    const Imbalance imbalance = assemble<D>(p, last ? rod::Hessian::none : kind);
     const double imbalanced = std::max(imbalance.force, imbalance.multiplier);
     out.load = p.load;
     out.residual = p.load > 0 ? imbalanced / p.load : 0.0;
@@ -457,7 +462,7 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     if (out.converged || iteration == p.settings.iterations) {
       if (!out.converged && watch.since >= 0 && merit(p, state.x, state.twist, theta_) > watch.merit) {
         go_back(p);
-        assemble<D>(p, kind, false);
+        assemble<D>(p, rod::Hessian::none);
       }
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;
@@ -470,7 +475,7 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     right_hand_sides<D>(p);
     if (!factor<D>(p)) {
       kind = rod::Hessian::positive;
-      assemble<D>(p, kind, true);
+      assemble<D>(p, kind);
       fix_rows<D>(p);
       band<D>().factor();
     }

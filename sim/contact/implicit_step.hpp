@@ -74,7 +74,7 @@ class ImplicitStep {
   /// @param frames_like a Twist as large as the largest thread's, for the trial frames
   ImplicitStep(std::size_t most_vertices, std::size_t most_constraints, const rod::Twist& frames_like);
 
-  /// Moves state.x (from the x of the step before, kept in x0 by the caller; state.x is the first guess), the frames of
+  /// Moves state.x (from the x of the step before, kept in x0 by the caller), the frames of
   /// state.twist and the constraints' forces. Velocities are the caller's. x0, state.x: (n); constraints: (count)
   /// @rt bounded by iterations * (n + count), no allocation
   StepOutcome solve(const rod::RodModel& model, const std::vector<Vector3d>& x0, rod::RodState& state,
@@ -99,7 +99,7 @@ class ImplicitStep {
   template <int D>
   StepOutcome run(Problem& p) noexcept;
   template <int D>
-  Imbalance assemble(Problem& p, rod::Hessian kind, bool derivative) noexcept;
+  Imbalance assemble(Problem& p, rod::Hessian kind) noexcept;
   template <int D>
   void fix_rows(const Problem& p) noexcept;
   template <int D>

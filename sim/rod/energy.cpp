@@ -85,6 +85,7 @@ EdgeTerm stretch(const Vector3d& e, double rest_length, double stiffness, Hessia
   EdgeTerm out;
   out.energy = 0.5 * rest_length * tension * strain;
   out.gradient = tension * d.t;
+  if (kind == Hessian::none) return out;
   double across = tension * d.inverse;  // string stiffness
   if (kind == Hessian::positive) across = std::max(0.0, across);
   const double along = stiffness / rest_length - across;
@@ -118,6 +119,7 @@ VertexTerm bend_straight(const Vector3d& e, const Vector3d& f, double rest_lengt
   out.energy = k * turn.tan2();
   out.gradient_e = (first * turn.e.inverse) * a;
   out.gradient_f = (first * turn.f.inverse) * b;
+  if (kind == Hessian::none) return out;
 
   const double ee = turn.e.inverse * turn.e.inverse, ef = turn.e.inverse * turn.f.inverse,
                ff = turn.f.inverse * turn.f.inverse;
@@ -150,7 +152,7 @@ double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_le
   return 2.0 * stiffness / rest_length * Turn(e, f).tan2();
 }
 
-VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
+VertexTerm holonomy(const Vector3d& e, const Vector3d& f, Hessian kind) noexcept {
   // Derivatives of kb/(2|e|), kb/(2|f|), symmetrised on the diagonal; s = (te + tf)/(1 + c):
   //   ee  -(kb (te + s)^T + (te + s) kb^T)/(4|e|^2)       ef  ([te]/(1 + c) - kb s^T/2)/(|e||f|)
   const Turn turn(e, f);
@@ -159,6 +161,7 @@ VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept {
   VertexTerm out;
   out.gradient_e = turn.e.inverse * half;
   out.gradient_f = turn.f.inverse * half;
+  if (kind != Hessian::exact) return out;
   const Vector3d& te = turn.e.t;
   const Vector3d& tf = turn.f.t;
   const Vector3d s = inverse * (te + tf);
@@ -221,6 +224,7 @@ JointTerm joint(const Vector3d& e, const Vector3d& f, const Directors& of_e, dou
   out.twist_energy = 0.5 * moment * (twist - law.rest_twist);
   out.energy = out.bend_energy + out.twist_energy;
   out.gradient = w[0] * J.col(0) + w[1] * J.col(1) + moment * J.col(2);
+  if (kind == Hessian::none) return out;
   for (int i = 0; i < 8; ++i)
     for (int j = 0; j <= i; ++j)
       out.hessian(i, j) = bend * (J(i, 0) * J(j, 0) + J(i, 1) * J(j, 1)) + torsion * (J(i, 2) * J(j, 2));

@@ -16,7 +16,7 @@
 /// l = l0/2, joins it to each neighbouring edge; the held tangent then stands for e or f and only the other one moves.
 /// (Holding the first edge instead would shorten a beam by half a segment.)
 ///
-/// Each Hessian comes in two kinds. `exact`: the second derivatives, symmetric, indefinite under compression or far
+/// Each Hessian comes in two kinds, or not at all (`none`: it is left as it was made). `exact`: the second derivatives, symmetric, indefinite under compression or far
 /// from rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
 /// (Gauss-Newton), stretching drops the geometric part of a compressed edge, the holonomy contributes nothing (thesis
 /// 3.3.3 clamps for the same reason).
@@ -30,7 +30,7 @@ namespace ligature::rod {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-enum class Hessian { exact, positive };
+enum class Hessian { exact, positive, none };
 
 /// Derivatives of an energy of one edge vector e: E, dE/de, d2E/de2.
 struct EdgeTerm {
@@ -64,7 +64,8 @@ double bend_straight_energy(const Vector3d& e, const Vector3d& f, double rest_le
 /// energy is not used. Gradient kb/(2|e|), kb/(2|f|) [Bergou 2008] eq. 10; Hessian [Bergou 2010] appendix: that of the
 /// function m(x) whose frames are carried straight from this state to x. The derivative of the gradient field itself
 /// has an antisymmetric part more in ee and ff, since a director carried around a loop turns; it does no work.
-VertexTerm holonomy(const Vector3d& e, const Vector3d& f) noexcept;
+/// @param kind exact, or the gradient alone
+VertexTerm holonomy(const Vector3d& e, const Vector3d& f, Hessian kind = Hessian::exact) noexcept;
 
 /// Material directors of an edge: d1, d2 = t x d1, unit, normal to it.
 struct Directors {

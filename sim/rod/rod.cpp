@@ -176,7 +176,7 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
     Matrix3d h = half == 0 ? b.hessian_ee : b.hessian_ff;
     const double moment = moment_of_span(model, twist, 2 * vertex + static_cast<std::size_t>(half));
     if (moment != 0) {
-      const VertexTerm turn = holonomy(e, f);
+      const VertexTerm turn = holonomy(e, f, kind);
       g += moment * (half == 0 ? turn.gradient_e : turn.gradient_f);
       if (kind == Hessian::exact) h += moment * (half == 0 ? turn.hessian_ee : turn.hessian_ff);
     }
@@ -208,7 +208,7 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
         if (model.angles_unknown) {
           const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
           const JointTerm j = joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true),
-                                    Hessian::positive);
+                                    Hessian::none);
           out.bend += j.bend_energy;
           out.twist += j.twist_energy;
         } else {
@@ -218,7 +218,7 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
     } else if (has_joint(model, i)) {
       if (model.angles_unknown) {
         const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false),
-                                  Hessian::positive);
+                                  Hessian::none);
         out.bend += j.bend_energy;
         out.twist += j.twist_energy;
       } else {
@@ -273,7 +273,7 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
         VertexTerm b = bend_straight(e, f, l, model.bend_stiffness, kind);
         const double moment = twisted ? moment_of_span(model, twist, 2 * i) : 0.0;
         if (moment != 0) {
-          const VertexTerm turn = holonomy(e, f);
+          const VertexTerm turn = holonomy(e, f, kind);
           b.gradient_e += moment * turn.gradient_e;
           b.gradient_f += moment * turn.gradient_f;
           if (kind == Hessian::exact) {
@@ -298,7 +298,7 @@ template double add_elastic<4>(const RodModel&, const std::vector<Vector3d>&, co
 
 double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist, double scale,
                           double* gradient, BlockBand<1>* band) noexcept {
-  const double largest = add_elastic<3>(model, x, twist, Hessian::positive, scale, nullptr, gradient, nullptr);
+  const double largest = add_elastic<3>(model, x, twist, Hessian::none, scale, nullptr, gradient, nullptr);
   if (!band) return largest;
   const double l = model.rest_length;
   const BlockBand<1>::Block k_stretch{scale * model.stretch_stiffness / l};
@@ -344,13 +344,13 @@ void span_gradient(const RodModel& model, const std::vector<Vector3d>& x, const 
         if (twist.span_of(2 * b + static_cast<std::size_t>(half)) != span) continue;
         const std::size_t i = half == 0 ? model.previous(b) : b;
         const Vector3d moving = edge(model, x, i), &t = twist.frame_tangent(b);
-        const VertexTerm turn = half == 0 ? holonomy(moving, t) : holonomy(t, moving);
+        const VertexTerm turn = half == 0 ? holonomy(moving, t, Hessian::none) : holonomy(t, moving, Hessian::none);
         const Vector3d& own = half == 0 ? turn.gradient_e : turn.gradient_f;
         add(i, -own);
         add(model.next(i), own);
       }
     } else if (has_joint(model, b) && twist.span_of(2 * b) == span) {
-      const VertexTerm turn = holonomy(edge(model, x, model.previous(b)), edge(model, x, b));
+      const VertexTerm turn = holonomy(edge(model, x, model.previous(b)), edge(model, x, b), Hessian::none);
       add(model.previous(b), -turn.gradient_e);
       add(b, turn.gradient_e - turn.gradient_f);
       add(model.next(b), turn.gradient_f);
@@ -375,11 +375,11 @@ Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, con
     if (model.angles_unknown) {
       const Directors held = twist.frame_material(vertex), own = twist.material(i);
       const JointTerm j = joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half),
-                                joint_law(model, vertex, true), Hessian::positive);
+                                joint_law(model, vertex, true), Hessian::none);
       torque += clamp_torque(t, j.gradient.segment<3>(half == 0 ? 3 : 0), j.gradient[half == 0 ? 7 : 6]);
     } else {
-      const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, Hessian::positive);
-      const VertexTerm turn = holonomy(e, f);
+      const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, Hessian::none);
+      const VertexTerm turn = holonomy(e, f, Hessian::none);
       const double moment = twist_moment(model, twist, vertex, half);
       torque += half == 0 ? clamp_torque(t, b.gradient_f + moment * turn.gradient_f, moment)
                           : clamp_torque(t, b.gradient_e + moment * turn.gradient_e, -moment);

@@ -299,10 +299,6 @@ Thread build_thread(const ThreadParams& p, std::size_t origin) {
   }
   for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.model.rest_length)});
   if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
-  if (t.model.closed && !t.model.angles_unknown) {
-    t.state.twist.find_spans(t.model.rest_length);
-    t.state.twist.spread();
-  }
   return t;
 }
 

@@ -69,46 +69,60 @@ void World::State::move_planes() noexcept {
   }
 }
 
-// What clamps and loads ask of the thread in this step.
-void World::State::drive_thread(Thread& t) noexcept {
-  const double dt = params.step_s, now = time_s();
-  t.drive.held.clear();
-  t.drive.frames.clear();
-  t.moved_by_clamps = false;
+// Clamps that begin or end now. One that begins takes the thread as it is.
+void World::State::begin_clamps(Thread& t) noexcept {
   rod::Twist& twist = t.state.twist;
   for (Clamp& c : t.clamps) {
     const bool frame = c.params.hold == ClampParams::Hold::frame;
-    const bool wanted = within(c.params.from_s, c.params.until_s, now, dt);
-    if (c.active && !wanted && frame && !taken_over(t, c, now, dt)) twist.release_frame(c.vertex);
+    const bool wanted = within(c.params.from_s, c.params.until_s, time_s(), params.step_s);
+    if (c.active && !wanted && frame && !taken_over(t, c, time_s(), params.step_s)) twist.release_frame(c.vertex);
     if (!c.active && wanted) {
-      c.place = t.x0[c.vertex];
+      c.place = t.state.x[c.vertex];
       if (frame) {
         // The frames of a thread that nothing held were not carried along; at the start they are as they were put.
-        if (step > 0 && !rod::needs_frames(t.model, twist)) twist.restart(t.x0);
+        if (step > 0 && !rod::needs_frames(t.model, twist)) twist.restart(t.state.x);
         twist.hold_frame(c.vertex);
       }
     }
     c.active = wanted;
     c.force.setZero();
     c.torque.setZero();
-    if (!wanted) continue;
+  }
+}
+
+// Weight and dead loads as they are at this time.
+void World::State::load_thread(Thread& t, double at_s) const noexcept {
+  for (std::size_t i = 0; i < t.state.x.size(); ++i) t.drive.load[i] = t.model.weight_mass[i] * gravity;
+  for (const Load& load : t.loads) {
+    const ForceParams& f = load.params;
+    if (!within(f.from_s, f.until_s, time_s(), params.step_s)) continue;
+    const double share = f.ramp_s > 0 ? std::clamp((at_s - f.from_s) / f.ramp_s, 0.0, 1.0) : 1.0;
+    t.drive.load[load.vertex] += share * to_eigen(f.force);
+  }
+}
+
+// What clamps and loads ask of the thread in this step.
+void World::State::drive_thread(Thread& t) noexcept {
+  const double dt = params.step_s;
+  begin_clamps(t);
+  t.drive.held.clear();
+  t.drive.frames.clear();
+  t.moved_by_clamps = false;
+  for (Clamp& c : t.clamps) {
+    if (!c.active) continue;
     c.place += dt * to_eigen(c.params.velocity);
     t.drive.held.push_back({c.vertex, c.place});
     const Vector3d turn = dt * to_eigen(c.params.turn_rad_per_s);
     const double spin = dt * c.params.spin_rad_per_s;
-    if (frame && (spin != 0 || turn != Vector3d::Zero())) t.drive.frames.push_back({c.vertex, turn, spin});
+    if (c.params.hold == ClampParams::Hold::frame && (spin != 0 || turn != Vector3d::Zero()))
+      t.drive.frames.push_back({c.vertex, turn, spin});
     t.moved_by_clamps = t.moved_by_clamps || c.place != t.x0[c.vertex] || !t.drive.frames.empty();
   }
-  for (std::size_t i = 0; i < t.x0.size(); ++i) t.drive.load[i] = t.model.weight_mass[i] * gravity;
-  for (const Load& load : t.loads) {
-    const ForceParams& f = load.params;
-    if (!within(f.from_s, f.until_s, now, dt)) continue;
-    const double share = f.ramp_s > 0 ? std::clamp((now + dt - f.from_s) / f.ramp_s, 0.0, 1.0) : 1.0;
-    t.drive.load[load.vertex] += share * to_eigen(f.force);
-  }
+  load_thread(t, time_s() + dt);
   if (t.inertial) {
-    t.energy_before = rod::elastic_energy(t.model, t.x0, twist).sum();
-    for (std::size_t i = 0; i < t.x0.size(); ++i) t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
+    t.energy_before = rod::elastic_energy(t.model, t.x0, t.state.twist).sum();
+    for (std::size_t i = 0; i < t.x0.size(); ++i)
+      t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
   }
 }
 

@@ -123,6 +123,8 @@ struct World::State {
   // drive
   void apply_schedule() noexcept;
   void move_planes() noexcept;
+  void begin_clamps(Thread& thread) noexcept;
+  void load_thread(Thread& thread, double at_s) const noexcept;
   void drive_thread(Thread& thread) noexcept;
   void measure_clamps(Thread& thread) noexcept;
   // detect

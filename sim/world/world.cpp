@@ -140,6 +140,15 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
                  .residual_target = params.solver.residual_target,
                  .implicitness = params.solver.implicitness,
                  .scalar = params.solver.linearisation == SolverParams::Linearisation::scalar};
+  s->apply_schedule();
+  for (Thread& t : s->threads) {
+    s->begin_clamps(t);
+    s->load_thread(t, 0);
+    if (rod::needs_frames(t.model, t.state.twist) && !t.model.angles_unknown) {
+      t.state.twist.find_spans(t.model.rest_length);
+      t.state.twist.spread();
+    }
+  }
   return World(std::move(s));
 }
 
