@@ -114,8 +114,18 @@ TEST(ElasticaOracle, AgreesWithThePublishedTable) {
   }
 }
 
+TEST(ElasticaOracle, InSpaceAgreesWithThePlanarOne) {
+  const oracle::Elastica plane = oracle::elastica(-0.5, -3, 0.2, -4);
+  const double c = std::cos(0.7), s = std::sin(0.7);
+  const oracle::Spatial space = oracle::spatial_elastica({-0.5, -3 * c, -3 * s}, {0.2, -4 * c, -4 * s});
+  EXPECT_NEAR(space.tip[0], plane.x, 1e-8);
+  EXPECT_NEAR(space.tip[1], plane.y * c, 1e-8);
+  EXPECT_NEAR(space.tip[2], plane.y * s, 1e-8);
+  EXPECT_NEAR(space.tangent[0], std::cos(plane.angle), 1e-8);
+}
+
 TEST(Cantilever, UnderATipLoadIsTheElasticaWithinOnePercent) {
-  Worst x, drop, angle;
+  Worst table[3], beyond[3];
   std::size_t k = 0;
   for (double a : {0.1, 0.5, 0.7, 1.0, 1.5, 2.0, 3.3, 5.0, 7.0, 10.0, 15.0, 25.0}) {
     const oracle::Elastica o = oracle::elastica(0, -a);
@@ -131,12 +141,16 @@ TEST(Cantilever, UnderATipLoadIsTheElasticaWithinOnePercent) {
       EXPECT_NEAR(b.y, o.y, 0.01 * -o.y) << a;
       EXPECT_NEAR(b.z, 0, 1e-9) << a;
       EXPECT_NEAR(b.angle, o.angle, 0.01 * -o.angle) << a;
-      x.see(b.x / o.x - 1), drop.see(b.y / o.y - 1), angle.see(b.angle / o.angle - 1);
+      Worst* errors = a <= 10 ? table : beyond;  // the table of ORACLES ends at 10
+      errors[0].see(b.x / o.x - 1), errors[1].see(b.y / o.y - 1), errors[2].see(b.angle / o.angle - 1);
     }
   }
-  note("x_tip_relative", x.value);
-  note("drop_relative", drop.value);
-  note("angle_relative", angle.value);
+  note("x_tip_relative", table[0].value);
+  note("drop_relative", table[1].value);
+  note("angle_relative", table[2].value);
+  note("beyond_10_x_tip_relative", beyond[0].value);
+  note("beyond_10_drop_relative", beyond[1].value);
+  note("beyond_10_angle_relative", beyond[2].value);
 }
 
 TEST(Cantilever, UnderObliqueLoadsIsTheElasticaWithinOnePercent) {
@@ -167,6 +181,7 @@ TEST(Cantilever, UnderItsOwnWeightIsTheElasticaWithinOnePercent) {
       const Bent b = bent(c);
       EXPECT_NEAR(b.x, o.x, 0.01 * o.x) << w;
       EXPECT_NEAR(b.y, o.y, 0.01 * -o.y) << w;
+      if (w > 20) continue;  // the table ends there
       x.see(b.x / o.x - 1), drop.see(b.y / o.y - 1);
     }
   }
@@ -252,6 +267,57 @@ TEST(Cantilever, OneVertexInTheMiddleHeldWithItsFrameCarriesTwo) {
   const Vec3 force = -1.0 * (f1 + f2), torque = -1.0 * (cross(x.front() - held, f1) + cross(x.back() - held, f2));
   EXPECT_LT(norm(world.clamps()[0].force - force), 1e-6 * norm(force));
   EXPECT_LT(norm(world.clamps()[0].torque - torque), 1e-6 * norm(torque));
+}
+
+TEST(Cantilever, BentOutOfItsPlaneIsTheElasticaInSpace) {
+  // A tip load across the weight: the thread bends in no plane. Its frame is held at one end, so that it has no twist.
+  Worst worst;
+  for (const auto& [load, weight] : {std::pair{2.0, 4.0}, {6.0, 10.0}, {1.0, 20.0}}) {
+    const oracle::Spatial want = oracle::spatial_elastica({0, 0, load}, {0, -weight, 0});
+    double before = 0;
+    for (std::size_t segments : {25u, 50u, 100u}) {
+      Cantilever c;
+      c.wy = -weight, c.segments = segments, c.turn = kTurns[3];
+      WorldParams p = c.params();
+      const Vec3 across = rotate(c.turn, {0, 0, load * c.bend() / (c.length_mm * c.length_mm)});
+      p.threads[0].forces.push_back(force_at(Kind::last, across));
+      World world = make_world(p);
+      EXPECT_TRUE(settle(world).reached);
+      const Vec3 tip = (1 / c.length_mm) * rotate(conjugate(c.turn), world.shape(0).x.back() - c.root);
+      const double error = norm(tip - Vec3{want.tip[0], want.tip[1], want.tip[2]});
+      if (segments == 50) {
+        EXPECT_LT(error, 0.01) << load << ", " << weight;
+        worst.see(error);
+      }
+      EXPECT_NEAR(world.measure(0).twist_turns, 0, 1e-9);
+      if (before > 0) {
+        EXPECT_GT(before / error, 3) << segments << ": " << error << " after " << before;
+      }
+      before = error;
+    }
+  }
+  note("tip_error_over_length", worst.value);
+}
+
+TEST(Cantilever, RestsInTheSameShapeForAnyStepAndDragAndWithTwistAsUnknown) {
+  std::vector<Vec3> want;
+  Cantilever c;
+  c.px = -1, c.py = -3;
+  for (double step : {0.03, 0.1, 1e-3})
+    for (double drag : {kStaticDrag, 1e-7})
+      for (auto mode : {ThreadParams::TwistMode::quasi_static, ThreadParams::TwistMode::unknown}) {
+        WorldParams p = c.params();
+        p.step_s = step;
+        p.threads[0].twist_mode = mode;
+        p.threads[0].material.drag = drag;
+        World world = make_world(p);
+        EXPECT_TRUE(settle(world, step, static_cast<int>(0.35 / step), 1000).reached) << step << " " << drag;
+        const auto x = world.shape(0).x;
+        if (want.empty()) want = x;
+        double apart = 0;
+        for (std::size_t i = 0; i < x.size(); ++i) apart = std::max(apart, norm(x[i] - want[i]));
+        EXPECT_LT(apart, 1e-7 * c.length_mm) << step << " " << drag;
+      }
 }
 
 // -------------------------------------------------------------------------------------------------- buckling
@@ -568,6 +634,20 @@ TEST(Stretch, SixtyMillimetresOfTenZeroUnderATenthOfANewtonGrowByForceOverEA) {
   }
 }
 
+TEST(RoundThread, HasTheStiffnessAndWeightOfTheSutureTable) {
+  const double table[][4] = {{15, 6.2e-12, 0.44, 1.98e-6},  // um, N m^2, N, N/m
+                             {25, 4.79e-11, 1.23, 5.49e-6},
+                             {35, 1.84e-10, 2.41, 1.08e-5},
+                             {45, 5.03e-10, 3.98, 1.78e-5}};
+  for (const auto& row : table) {
+    const ThreadMaterial m = round_thread(kYoung, kPoisson, kNylonDensity, 1e-3 * row[0], 1);
+    EXPECT_NEAR(1e-12 * m.bend_stiffness, row[1], 0.005 * row[1]);  // as rounded in the table
+    EXPECT_NEAR(1e-6 * m.stretch_stiffness, row[2], 0.005 * row[2]);
+    EXPECT_NEAR(1e-3 * m.linear_density * kGravity, row[3], 0.005 * row[3]);
+    EXPECT_NEAR(m.twist_stiffness, m.bend_stiffness / (1 + kPoisson), 1e-12 * m.bend_stiffness);
+  }
+}
+
 // ------------------------------------------------------------------------------------------------- several threads
 
 TEST(SeveralThreads, EachBehavesAsIfItWereAlone) {
@@ -703,18 +783,23 @@ TEST(RestShape, AsGivenNoForceActsAsDrawn) {
     way = (1 / norm(way)) * way;
   }
   for (const auto& points : drawn)
-    for (bool clamped : {false, true}) {
+    for (int clamped : {0, 1, 2, 3}) {
       WorldParams p = thread_world();
       ThreadParams t = nylon(points, 0.1, points.size() - 1);
       t.rest_shape_as_given = true;
-      if (clamped) t.clamps.push_back(clamp_at(Kind::first, Hold::frame));
+      if (clamped == 1) t.clamps.push_back(clamp_at(Kind::first, Hold::frame));
+      if (clamped == 2) t.clamps.push_back(clamp_at(Kind::last, Hold::frame));
+      if (clamped == 3) {  // in the middle
+        t.clamps.push_back(clamp_at(Kind::vertex, Hold::frame));
+        t.clamps[0].at.vertex = 17;
+      }
       p.threads.push_back(t);
       World world = make_world(p);
       for (int k = 0; k < 5; ++k) EXPECT_FALSE(world.step({}).flags & step_not_converged);
       const auto x = world.shape(0).x;
       double moved = 0;
       for (std::size_t i = 0; i < x.size(); ++i) moved = std::max(moved, norm(x[i] - points[i]));
-      EXPECT_LT(moved, 1e-9) << "clamped " << clamped << " of " << points.size();
+      EXPECT_LT(moved, 1e-9) << "clamp " << clamped << " of " << points.size();
     }
 }
 
@@ -750,6 +835,57 @@ TEST(RestShape, AQuarterCircleYieldsAsCastiglianoSays) {
       }
       before = error;
     }
+  }
+}
+
+TEST(RestShape, AnArcUnderALargeLoadIsTheElasticaOfItsCurvature) {
+  Worst worst;
+  for (double angle : {pi / 2, pi, -1.0})
+    for (double load : {-3.0, 2.0}) {
+      const oracle::Elastica want = oracle::elastica(0.3 * load, load, 0, 0, angle);
+      double before = 0;
+      for (std::size_t segments : {25u, 50u, 100u}) {
+        const double length = 10, radius = length / angle;
+        std::vector<Vec3> points;
+        for (std::size_t i = 0; i <= segments; ++i) {
+          const double f = angle * static_cast<double>(i) / static_cast<double>(segments);
+          points.push_back({radius * std::sin(f), radius * (1 - std::cos(f)), 0});
+        }
+        const double unit = Cantilever{}.bend() / (length * length);
+        const Vec3 tip = points.back() + spring_move(points, segments, kTen0, unit * Vec3{0.3 * load, load, 0});
+        const double error = std::hypot(tip.x / length - want.x, tip.y / length - want.y);
+        if (segments == 50) {
+          EXPECT_LT(error, 0.01) << angle << " " << load;
+          worst.see(error);
+        }
+        if (before > 0) {
+          EXPECT_GT(before / error, 3) << angle << " " << load << ", " << segments << ": " << error << " after "
+                                       << before;
+        }
+        before = error;
+      }
+    }
+  note("tip_error_over_length", worst.value);
+}
+
+TEST(RestShape, ClampOfASpringCarriesWhatStaticsAsk) {
+  for (Kind at : {Kind::first, Kind::last}) {
+    WorldParams p = thread_world();
+    ThreadParams t = nylon(arc(5, pi / 2, 50), kTen0, 50);
+    t.rest_shape_as_given = true;
+    t.clamps.push_back(clamp_at(at, Hold::frame));
+    const double unit = t.material.bend_stiffness / 25;
+    const Vec3 load = unit * Vec3{0.3, -0.5, 0.8};  // twists it, too
+    t.forces.push_back(force_at(at == Kind::first ? Kind::last : Kind::first, load));
+    p.threads.push_back(t);
+    World world = make_world(p);
+    EXPECT_TRUE(settle(world).reached);
+    const auto x = world.shape(0).x;
+    const Vec3 arm = at == Kind::first ? x.back() - x.front() : x.front() - x.back();
+    EXPECT_LT(norm(world.clamps()[0].force + load), 1e-6 * norm(load));
+    EXPECT_LT(norm(world.clamps()[0].torque + cross(arm, load)), 1e-6 * norm(cross(arm, load)));
+    note(at == Kind::first ? "torque_first" : "torque_last",
+         norm(world.clamps()[0].torque + cross(arm, load)) / norm(cross(arm, load)));
   }
 }
 
