@@ -338,7 +338,9 @@ bool ImplicitStep::factor(Problem& p) noexcept {
   fix_rows<D>(p);
   rod::BlockBand<D>& kept = kept_band<D>();
   kept = a;
-  const double l = p.model.rest_length, least = p.model.bend_stiffness / (l * l * l) * kLeastShift;
+  // What makes it indefinite is compression, N/l: of a thread that hardly bends that is far above EI/l^3.
+  const double l = p.model.rest_length,
+               least = kLeastShift * std::max(p.model.bend_stiffness / (l * l * l), p.load / l);
   double shift = std::max(p.shift / (kShiftGrowth * kShiftGrowth), least);
   for (int tries = 0; tries < kMostShifts; ++tries, shift *= kShiftGrowth) {
     if (tries > 0) a = kept;
