@@ -531,6 +531,8 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
         if (after <= here + kArmijo * fraction * slope + noise) break;
         fraction *= 0.5;
       }
+      // A step that was shortened owes only its share of the descent; else its success would be thrown away.
+      if (watch.since == 0) watch.slope = fraction * slope;
     } else {
       fraction = 1.0;
       try_at(fraction);
