@@ -416,6 +416,64 @@ void ImplicitStep::go_back(Problem& p) noexcept {
   carry(p, p.state.twist, p.state.x, theta_);
 }
 
+// The motion of a free thread as a whole is resisted by mass and drag alone, which are lost beside its stiffness in the
+// sums of the band: of 1e9 and more between them little is left. Forces inside add up to nothing, and so do their
+// moments: the motion as a whole can be balanced by itself, exactly; and beforehand, since Newton's method takes a
+// stiff thread round a turn in many small steps.
+void ImplicitStep::balance_whole(Problem& p, double most_turn) noexcept {
+  const std::size_t n = p.model.vertices();
+  const auto pull = [&](std::size_t i) -> Vector3d {
+    return p.inertial_move(i) + p.drive.load[i] + start_force_[i];
+  };
+  const auto excess = [&] {  // of Phi, without what the shape adds to it
+    double q = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Vector3d moved = p.state.x[i] - p.x0[i];
+      q += (0.5 * p.inverse_mobility(i) * moved - pull(i)).dot(moved);
+    }
+    return q;
+  };
+  double before = excess();
+  for (int round = 0; round < kMostWholeRounds; ++round) {
+    double sum = 0;
+    Vector3d force = Vector3d::Zero(), centre = Vector3d::Zero();
+    for (std::size_t i = 0; i < n; ++i) {
+      const double b = p.inverse_mobility(i);
+      sum += b;
+      force += pull(i) - b * (p.state.x[i] - p.x0[i]);
+      centre += b * p.state.x[i];
+    }
+    if (!(sum > 0)) return;
+    centre /= sum;
+    Vector3d torque = Vector3d::Zero();
+    Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();
+    for (std::size_t i = 0; i < n; ++i) {
+      const double b = p.inverse_mobility(i);
+      const Vector3d arm = p.state.x[i] - centre;
+      torque += arm.cross(pull(i) - b * (p.state.x[i] - p.x0[i]));
+      inertia += b * (arm.squaredNorm() * Eigen::Matrix3d::Identity() - arm * arm.transpose());
+    }
+    inertia += 1e-12 * inertia.trace() * Eigen::Matrix3d::Identity();  // a straight thread has none about itself
+    const Vector3d move = force / sum;
+    Vector3d turn = inertia.ldlt().solve(torque);
+    // Frames that are unknowns would have to turn along; a larger turn is not one of rounding.
+    if (p.model.angles_unknown || !(turn.norm() <= most_turn)) turn.setZero();
+    if (!std::isfinite(move.sum())) return;
+    for (std::size_t i = 0; i < n; ++i) {
+      trial_[i] = p.state.x[i];
+      const Vector3d arm = p.state.x[i] - centre;
+      p.state.x[i] += move + (rotated(arm, turn) - arm);
+    }
+    const double after = excess();
+    if (after > before + kMeritNoise * (std::abs(before) + std::abs(after))) {
+      std::copy_n(trial_.begin(), n, p.state.x.begin());
+      return;
+    }
+    before = after;
+    if (turn.norm() < kSmallWholeTurn) return;
+  }
+}
+
 template <int D>
 StepOutcome ImplicitStep::run(Problem& p) noexcept {
   constexpr std::size_t stride = D == 1 ? 3 : D;
@@ -468,6 +526,10 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
       }
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;
+        carry(p, state.twist, state.x, theta_);
+      }
+      if (p.count == 0 && p.drive.held.empty()) {
+        balance_whole(p, kMostWholeTurn);
         carry(p, state.twist, state.x, theta_);
       }
       for (std::size_t i = 0; i < n; ++i) reaction_[i] = Eigen::Map<const Vector3d>(gradient_.data() + stride * i);
@@ -574,6 +636,7 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
     p.per_angle = std::max({model.angle_drag / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
   }
   start_forces(p);
+  if (count == 0 && drive.held.empty()) balance_whole(p, kMostGuessedTurn);
   const StepOutcome out = model.angles_unknown ? run<4>(p) : settings.scalar ? run<1>(p) : run<3>(p);
   if (!out.finite) {
     std::copy(x0.begin(), x0.end(), state.x.begin());

@@ -120,6 +120,7 @@ class ImplicitStep {
   void start_forces(Problem& p) noexcept;
   void take_tension(const Problem& p) noexcept;
   void go_back(Problem& p) noexcept;
+  void balance_whole(Problem& p, double most_turn) noexcept;
 
   std::vector<Vector3d> trial_;                                    ///< x to be judged                               (n)
   std::vector<Vector3d> best_x_;                                   ///< where Phi was least                          (n)
