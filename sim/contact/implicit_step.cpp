@@ -151,6 +151,7 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
       span_gradients_(3 * most_vertices * kMostSpans),
       responses_(most_constraints),
       fixed_(most_vertices),
+      best_twist_(frames_like),
       base_(frames_like),
       trial_twist_(frames_like),
       band1_(most_vertices),
@@ -160,11 +161,13 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
       kept3_(most_vertices),
       kept4_(most_vertices) {}
 
-// Frames as they are at x, starting from those at the start of the step, with the held ones moved.
+// Frames as they are at x, starting from those at the start of the step, with the held ones moved. Where angles are
+// unknowns they start from the last iterate's: the gradient is that of frames carried straight from there, and carried
+// from elsewhere they turn by the area between both ways.
 void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
                          const std::vector<double>& theta) const noexcept {
   if (!p.framed) return;
-  twist.carry(base_, x);
+  twist.carry(p.model.angles_unknown ? p.state.twist : base_, x);
   for (const HeldFrame& f : p.drive.frames) {
     const Vector3d t0 = base_.frame_tangent(f.vertex), d0 = base_.frame_director(f.vertex);
     const double largest = p.motion * std::max(f.turn.norm(), std::abs(f.spin));
@@ -413,6 +416,7 @@ void ImplicitStep::go_back(Problem& p) noexcept {
   std::copy_n(best_x_.begin(), m.vertices(), p.state.x.begin());
   std::copy_n(best_theta_.begin(), m.vertices(), theta_.begin());
   take_tension(p);
+  if (m.angles_unknown) p.state.twist = best_twist_;
   carry(p, p.state.twist, p.state.x, theta_);
 }
 
@@ -495,6 +499,7 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
 
   take_tension(p);
   Watch watch;
+  bool stuck = false;  // no part of the last step would have let Phi fall
   bool still = false;  // the last solve moved nothing: what is left of the residual is force in stiff directions
   for (int iteration = 0;; ++iteration) {
     p.motion = std::min(1.0, static_cast<double>(iteration + 1) / parts);
@@ -519,10 +524,19 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     // What rounding hides of stretch may be all there is in the soft directions: at least one solve looks there.
     const double allowed = iteration == 0 ? 0.0 : p.settings.residual_target * p.load + rounding;
     out.converged = !moving && (still || imbalanced <= allowed);
-    if (out.converged || iteration == p.settings.iterations) {
-      if (!out.converged && watch.since >= 0 && merit(p, state.x, state.twist, theta_) > watch.merit) {
-        go_back(p);
-        assemble<D>(p, rod::Hessian::none);
+    if (out.converged || stuck || iteration == p.settings.iterations) {
+      // Trusted steps may have come to where Phi is not lower.
+      if (watch.since >= 0 && (!out.converged || p.count == 0)) {
+        const double here = merit(p, state.x, state.twist, theta_);
+        if (here > watch.merit + (out.converged ? kMeritNoise * std::abs(here) : 0.0)) {
+          go_back(p);
+          if (out.converged && iteration < p.settings.iterations) {
+            watch = {.since = -1, .strict = true};
+            still = false;
+            continue;
+          }
+          assemble<D>(p, rod::Hessian::none);
+        }
       }
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;
@@ -576,6 +590,7 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
         watch = {.since = 0, .strict = watch.strict, .merit = here, .slope = slope};
         std::copy_n(state.x.begin(), n, best_x_.begin());
         std::copy_n(theta_.begin(), n, best_theta_.begin());
+        if (model.angles_unknown) best_twist_ = state.twist;
       } else if (p.count == 0 && ++watch.since > kMostTrusted) {
         go_back(p);
         watch = {.since = -1, .strict = true};
@@ -587,10 +602,14 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
       watch.strict = false;
       for (int halving = 0;; ++halving) {
         try_at(fraction);
-        if (trusted || halving == kMostHalvings) break;
+        if (trusted) break;
         carry(p, trial_twist_, trial_, trial_theta_);
         const double after = merit(p, trial_, p.framed ? trial_twist_ : state.twist, trial_theta_);
         if (after <= here + kArmijo * fraction * slope + noise) break;
+        if (halving == kMostHalvings) {
+          stuck = p.count == 0;
+          break;
+        }
         fraction *= 0.5;
       }
       // A step that was shortened owes only its share of the descent; else its success would be thrown away.
@@ -605,6 +624,7 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
       const double length = std::max(e.norm(), 1e-150);
       tension_[i] = model.stretch_stiffness * ((length + e.dot(d) / length) / model.rest_length - 1);
     }
+    if (stuck) continue;  // Phi must not rise: the thread stays where it is
     std::copy_n(trial_.begin(), n, state.x.begin());
     if constexpr (D == 4) std::copy_n(trial_theta_.begin(), model.edges(), theta_.begin());
     if (moving)  // exactly, not to rounding

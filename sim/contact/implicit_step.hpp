@@ -135,6 +135,7 @@ class ImplicitStep {
   std::vector<double> span_gradients_;  ///< one after the other                       (3 n x spans)
   std::vector<Response> responses_;     ///< of this iteration                            (count)
   std::vector<unsigned char> fixed_;    ///< vertex is prescribed                         (n)
+  rod::Twist best_twist_;               ///< where Phi was least; angles unknown
   rod::Twist base_, trial_twist_;       ///< frames at the start of the step, and carried to a trial
   rod::BlockBand<1> band1_;
   rod::BlockBand<3> band3_;
