@@ -209,7 +209,8 @@ inline Handling open_handling(std::uint64_t seed, int steps, ThreadParams::Twist
 }
 
 /// A ring that two hands hold at opposite places, with the frame in one of them; grabbed in between.
-inline Handling ring_handling(std::uint64_t seed, int steps, ThreadParams::TwistMode mode) {
+/// @param reach of hands and grabs from where they begin; the ring's radius is 4 [mm]
+inline Handling ring_handling(std::uint64_t seed, int steps, ThreadParams::TwistMode mode, double reach = 1.7) {
   Random random(seed);
   Handling h;
   h.steps = steps;
@@ -223,7 +224,7 @@ inline Handling ring_handling(std::uint64_t seed, int steps, ThreadParams::Twist
     for (int now = 0; now < steps;) {
       const int length = 4 + static_cast<int>(random.uniform(0, 40));
       const double seconds = length * dt;
-      const Vec3 target = home + random_in_ball(random, 2.0);
+      const Vec3 target = home + random_in_ball(random, reach);
       ClampParams c;
       c.at = vertex_place(hand == 0 ? 0 : kEdges / 2);
       c.hold = hand == 0 ? ClampParams::Hold::frame : ClampParams::Hold::position;
@@ -239,13 +240,14 @@ inline Handling ring_handling(std::uint64_t seed, int steps, ThreadParams::Twist
       now += length;
     }
   }
-  handle_between(random, t, steps, dt, 5, kEdges / 2 - 5, 2.0);
+  handle_between(random, t, steps, dt, 5, kEdges / 2 - 5, reach);
   return h;
 }
 
 struct Outcome {
   double worst = 0;  ///< of link against what it has to be [turns]
   double most_writhe = 0, most_twist = 0;
+  int jumps = 0;     ///< such steps
   int passages = 0;  ///< steps in which it is not proven that nothing passed through anything
   int not_converged = 0, limited = 0, restored = 0;
 };
@@ -261,7 +263,7 @@ inline Outcome handle(Handling h) {
   };
   const bool closed = h.params.threads[0].closed;
   const double put_in = h.params.threads[0].twist_turns;
-  double turned = 0,
+  double jumped = 0, turned = 0,
          angle =
              closed ? 0 : angle_between(h.ends[0].tangent, h.ends[0].director, h.ends[1].tangent, h.ends[1].director);
   std::vector<Segment> before = line();
@@ -277,10 +279,17 @@ inline Outcome handle(Handling h) {
       angle = now;
     }
     std::vector<Segment> after = line();
-    out.passages += passes_through_itself(before, after, closed);
+    const bool passed = passes_through_itself(before, after, closed);
+    out.passages += passed;
     before = std::move(after);
     const ThreadMeasure m = world->measure(0);
-    out.worst = std::max(out.worst, std::abs(m.twist_turns + m.writhe - put_in - turned / (2 * std::numbers::pi)));
+    double off = m.twist_turns + m.writhe - put_in - turned / (2 * std::numbers::pi) - jumped;
+    if (passed && std::abs(off) > 1) {
+      const double jump = 2 * std::round(0.5 * off);
+      jumped += jump, off -= jump;
+      ++out.jumps;
+    }
+    out.worst = std::max(out.worst, std::abs(off));
     out.most_writhe = std::max(out.most_writhe, std::abs(m.writhe));
     out.most_twist = std::max(out.most_twist, std::abs(m.twist_turns));
   }

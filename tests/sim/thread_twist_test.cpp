@@ -530,5 +530,44 @@ TEST(Link, OfARingHandledRoughlyStays) {
     }
 }
 
+// More than twice as far: the thread does pass through itself, and only in such a step link changes, by two or a multiple.
+TEST(Link, ChangesByTwoWhereTheThreadPassesThroughItselfAndNowhereElse) {
+  int jumps = 0;
+  for (std::uint64_t seed : {201u, 202u, 203u}) {
+    const link::Outcome out = link::handle(link::ring_handling(seed, 600, Mode::quasi_static, 4));
+    EXPECT_LT(out.worst, 1e-9) << seed;
+    EXPECT_EQ(out.restored, 0) << seed;
+    EXPECT_LE(out.jumps, out.passages) << seed;
+    jumps += out.jumps;
+  }
+  EXPECT_GT(jumps, 0);
+}
+
+// Of a closed curve that does not lie in a plane the frames carried round do not meet: that is no twist.
+TEST(ThreadBornBent, AClosedCurveInSpaceBeginsWithoutBendAndTwist) {
+  std::vector<Vec3> points;  // a trefoil
+  for (int i = 0; i < 80; ++i) {
+    const double a = pi * i / 40, r = 2 + 0.5 * std::cos(3 * a);
+    points.push_back({r * std::cos(2 * a), r * std::sin(2 * a), 0.9 * std::sin(3 * a)});
+  }
+  for (double turns : {0.0, 0.7}) {
+    WorldParams p = scene(points, 80, true, 0.8, 1, Mode::unknown);
+    p.threads[0].rest_shape_as_given = true;
+    p.threads[0].twist_turns = turns;
+    World world = make(p);
+    const ThreadMeasure m = world.measure(0);
+    const double angle = 2 * pi * turns, energy = 0.8 * angle * angle / (2 * m.rest_length_mm);
+    EXPECT_GT(std::abs(m.writhe), 3);
+    EXPECT_NEAR(m.twist_turns, turns, 1e-12);
+    EXPECT_NEAR(m.twist_energy, energy, 1e-9 * energy + 1e-20);
+    if (turns == 0) {
+      EXPECT_LT(m.bend_energy, 1e-20);
+    }
+    run(world, 20);
+    const ThreadMeasure later = world.measure(0);
+    EXPECT_NEAR(later.twist_turns + later.writhe, m.twist_turns + m.writhe, 1e-9);
+  }
+}
+
 }  // namespace
 }  // namespace ligature::world
