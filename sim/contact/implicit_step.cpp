@@ -656,7 +656,10 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
     p.per_angle = std::max({model.angle_drag / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
   }
   start_forces(p);
-  if (count == 0 && drive.held.empty()) balance_whole(p, kMostGuessedTurn);
+  if (count == 0 && drive.held.empty()) {
+    balance_whole(p, kMostGuessedTurn);
+    carry(p, state.twist, state.x, theta_);
+  }
   const StepOutcome out = model.angles_unknown ? run<4>(p) : settings.scalar ? run<1>(p) : run<3>(p);
   if (!out.finite) {
     std::copy(x0.begin(), x0.end(), state.x.begin());

@@ -1,0 +1,32 @@
+// Prints the state hash of a few scenes. Built twice, optimised and not: what both print must be the same.
+#include <cstdio>
+
+#include "tests/sim/scene.hpp"
+#include "tests/sim/thread_zigzag.hpp"
+
+int main() {
+  using namespace ligature::world;
+  const auto print = [](const char* name, const WorldParams& p, int steps) {
+    auto world = World::create(p, {});
+    if (!world) return std::printf("%s: %s\n", name, world.error().message.c_str()), void();
+    for (int k = 0; k < steps; ++k) world->step({});
+    std::printf("%s %016llx\n", name, static_cast<unsigned long long>(world->state_hash()));
+  };
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    const Zigzag z = random_zigzag(seed);
+    print(z.text.c_str(), z.params, 15);
+  }
+  print("over the bench", thread_over_bench(0.11), 6);
+  WorldParams held = one_thread({{0, 0, 0}, {4, 0, 0}, {7, 2, 1}}, 30, 2e-3);
+  held.gravity = {0, 0, -9810};
+  held.threads[0].clamps = {hold(Place::Kind::first, ClampParams::Hold::frame),
+                            hold(Place::Kind::last, ClampParams::Hold::frame)};
+  held.threads[0].clamps[0].spin_rad_per_s = 5;
+  held.threads[0].clamps[1].turn_rad_per_s = {0, 1, 2};
+  print("held frames", held, 20);
+  {
+    auto world = World::create(thread_over_bench(), {});
+    for (int k = 0; k < 40; ++k) world->step(demo_hands(0.06 * k));
+    std::printf("forceps %016llx\n", static_cast<unsigned long long>(world->state_hash()));
+  }
+}
