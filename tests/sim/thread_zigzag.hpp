@@ -51,7 +51,7 @@ inline Zigzag random_zigzag(std::uint64_t seed) {
   // A twisted ring near the turns at which it leaves its plane is softer in that one shape.
   const double soft = t.closed && t.twist_turns != 0 ? 4 : 1;
   const double enough = 20 * (2 * of_motion + of_bend * soft * (1 + 12 / (few * few))) / step;
-  z.steps = static_cast<int>(std::clamp(enough, 60.0, 1000.0));
+  z.steps = static_cast<int>(std::clamp(enough, 100.0, 1000.0));
   z.may_rest = enough < z.steps;
   z.text = "seed " + std::to_string(seed) + ": " + std::to_string(z.stiffness) + " of nominal, step " +
            std::to_string(1e3 * step) + " ms, " + std::to_string(z.segments) + " segments, " +
