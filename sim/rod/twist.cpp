@@ -165,6 +165,7 @@ void Twist::restart(const std::vector<Vector3d>& x) noexcept {
   for (std::size_t i = 0; i < n_; ++i)
     reference_[i] = edge_before(i) == none || edge_behind(i) == none ? 0.0 : reference_angle(i);
   seam_ = closed_ ? -reference_[0] : 0.0;  // the material frame starts without twist, hence with a jump there
+  seam_vertex_ = 0;
   for (double& angle : theta_) angle = 0;
   for (Frame& frame : frames_) frame = Frame{};
   for (int& slot : slot_) slot = -1;
@@ -179,6 +180,7 @@ void Twist::carry(const Twist& from, const std::vector<Vector3d>& x) noexcept {
   if (this != &from) {
     std::copy(from.theta_.begin(), from.theta_.end(), theta_.begin());
     seam_ = from.seam_;
+    seam_vertex_ = from.seam_vertex_;
     std::copy(from.frames_.begin(), from.frames_.end(), frames_.begin());
     std::copy(from.slot_.begin(), from.slot_.end(), slot_.begin());
     std::copy(from.edge_held_.begin(), from.edge_held_.end(), edge_held_.begin());
@@ -232,6 +234,44 @@ void Twist::insert(double turns) noexcept {
   const double each = two_pi * turns / static_cast<double>(edges());
   for (std::size_t i = 0; i < edges(); ++i) theta_[i] += each * static_cast<double>(i);
   if (closed_) seam_ += two_pi * turns;
+}
+
+void Twist::take_piece(const Twist& from, std::size_t first_vertex) noexcept {
+  assert(!closed_ && this != &from && first_vertex + n_ <= from.n_ + (from.closed_ ? first_vertex + 1 : 0));
+  const auto there = [&](std::size_t i) { return (first_vertex + i) % from.n_; };
+  const bool cut_off = from.closed_ || first_vertex > 0;
+  seam_ = 0;
+  seam_vertex_ = 0;
+  held_ = 0;
+  span_count_ = 0;
+  for (int& span : span_of_) span = -1;
+  for (Frame& frame : frames_) frame = Frame{};
+  std::size_t slots = 0;
+  for (std::size_t i = 0; i < n_; ++i) {
+    const std::size_t j = there(i);
+    const bool inside = i > 0 && i + 1 < n_;
+    reference_[i] = inside ? from.reference_[j] : 0.0;
+    if (inside && j == from.seam_vertex_) {
+      seam_ = from.seam_;
+      seam_vertex_ = i;
+    }
+    slot_[i] = -1;
+    if (from.slot_[j] >= 0 && !(i == 0 && cut_off) && slots < frames_.size()) {
+      Frame& f = frames_[slots];
+      f = from.frames_[static_cast<std::size_t>(from.slot_[j])];
+      f.vertex = i;
+      if (i + 1 == n_) f.reference[1] = 0;
+      slot_[i] = static_cast<int>(slots++);
+      ++held_;
+    }
+    if (i + 1 == n_) break;
+    tangent_[i] = from.tangent_[j];
+    length_[i] = from.length_[j];
+    director_[i] = from.director_[j];
+    theta_[i] = from.theta_[j];
+    edge_held_[i] = from.edge_held_[j];
+    if (edge_held_[i]) ++held_;
+  }
 }
 
 void Twist::hold_edge(std::size_t edge) noexcept {
@@ -402,7 +442,7 @@ void Twist::find_spans(double rest_length) noexcept {
 void Twist::spread() noexcept {
   const std::size_t m = edges();
   if (span_count_ == 0 && held_ == 0) {
-    for (std::size_t i = 1; i < m; ++i) theta_[i] = theta_[i - 1] - reference_[i];
+    for (std::size_t i = 1; i < m; ++i) theta_[i] = theta_[i - 1] - reference_[i] - seam(i);
     return;
   }
   std::size_t first_holder = m, last_holder = 0;  // edges of an open thread whose theta is known from the spans
@@ -435,7 +475,7 @@ void Twist::spread() noexcept {
     std::size_t v = 0;
     while (slot_[v] < 0) ++v;
     const Frame& f = frames_[static_cast<std::size_t>(slot_[v])];
-    if (v < m) theta_[v] = -f.reference[1];
+    if (v < m) theta_[v] = -f.reference[1] - seam(v);
     if (v > 0) theta_[v - 1] = f.reference[0];
     first_holder = v > 0 ? v - 1 : 0;
     last_holder = v < m ? v : m - 1;
@@ -446,12 +486,13 @@ void Twist::spread() noexcept {
       --first_holder;
     }
     if (slot_[last_holder + 1] >= 0 && last_holder + 1 < m) {
-      theta_[last_holder + 1] = -frames_[static_cast<std::size_t>(slot_[last_holder + 1])].reference[1];
+      theta_[last_holder + 1] =
+          -frames_[static_cast<std::size_t>(slot_[last_holder + 1])].reference[1] - seam(last_holder + 1);
       ++last_holder;
     }
   }
-  for (std::size_t i = first_holder; i-- > 0;) theta_[i] = theta_[i + 1] + reference_[i + 1];
-  for (std::size_t i = last_holder + 1; i < m; ++i) theta_[i] = theta_[i - 1] - reference_[i];
+  for (std::size_t i = first_holder; i-- > 0;) theta_[i] = theta_[i + 1] + reference_[i + 1] + seam(i + 1);
+  for (std::size_t i = last_holder + 1; i < m; ++i) theta_[i] = theta_[i - 1] - reference_[i] - seam(i);
 }
 
 Directors Twist::material(std::size_t edge) const noexcept {

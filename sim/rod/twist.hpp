@@ -45,6 +45,7 @@ class Twist {
   std::size_t vertices() const noexcept { return n_; }
   std::size_t edges() const noexcept { return closed_ ? n_ : n_ - 1; }
   bool closed() const noexcept { return closed_; }
+  std::size_t most_held() const noexcept { return frames_.size(); }
 
   /// Forgets all twist and all holds. @rt O(n), no allocation
   void restart(const std::vector<Vector3d>& x) noexcept;
@@ -59,6 +60,12 @@ class Twist {
   /// at each end only once a frame is held there, which then takes its share. An open thread that stays free at an end
   /// lets go of it at the first spread(). @pre nothing held
   void insert(double turns) noexcept;
+
+  /// Becomes the piece of `from` that begins at this vertex, of as many vertices as this thread has: frames, twist and
+  /// holds as they are there (a ring's piece may go once round it, back to where it begins). A frame held where the
+  /// piece was cut off goes to the piece before the cut. Finds no spans.
+  /// @pre open, with room for all held frames of the piece  @rt O(n), no allocation
+  void take_piece(const Twist& from, std::size_t first_vertex) noexcept;
 
   // ---- holds. A holder keeps the material frame of an edge, or of a vertex together with the tangent there.
   void hold_edge(std::size_t edge) noexcept;
@@ -115,7 +122,7 @@ class Twist {
 
   std::size_t edge_before(std::size_t vertex) const noexcept;
   std::size_t edge_behind(std::size_t vertex) const noexcept;
-  double seam(std::size_t vertex) const noexcept { return vertex == 0 ? seam_ : 0.0; }
+  double seam(std::size_t vertex) const noexcept { return vertex == seam_vertex_ ? seam_ : 0.0; }
   double reference_angle(std::size_t vertex) const noexcept;
   double half_reference_angle(std::size_t vertex, int half) const noexcept;
   double neighbour_twist(std::size_t vertex) const noexcept;
@@ -127,7 +134,8 @@ class Twist {
   std::vector<Vector3d> director_;  ///< reference director u of each edge                   (edges)
   std::vector<double> reference_;   ///< r of each joint, edge to edge, turns followed           (n)     [rad]
   std::vector<double> theta_;       ///< material angle against u                            (edges) [rad]
-  double seam_ = 0;                 ///< of a closed thread: added to the joint at vertex 0          [rad]
+  double seam_ = 0;                 ///< of a closed thread or its piece: added to the joint at ...  [rad]
+  std::size_t seam_vertex_ = 0;     ///< ... this vertex, the first of the closed thread
 
   struct Frame {
     std::size_t vertex = none;  ///< none: free slot
