@@ -74,6 +74,27 @@ std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double
   return closed ? nearest % vertices : std::min(nearest, vertices - 1);
 }
 
+/// @returns how many vertices the cuts of a thread double
+std::size_t check_cuts(Checker& c, const WorldParams& params, std::size_t thread, const std::string& name) {
+  const ThreadParams& t = params.threads[thread];
+  const double rest = length_of(t.points, t.closed) * t.rest_length_scale;
+  std::vector<std::size_t> places;
+  for (const CutParams& cut : params.cuts) {
+    if (cut.thread != thread) continue;
+    c.range(name + ".cut.time_s", cut.time_s, 0, kForever, "when it is cut");
+    c.range(name + ".cut.s_mm", cut.s_mm, 0, rest * (1 + 1e-9), "a place on it");
+    if (!c.ok()) return 0;
+    if (!t.closed && edge_count(t) < 2) {
+      c.say(name + ".cut is of a thread of one segment, must have two: shorten segment_mm");
+      return 0;
+    }
+    places.push_back(cut_vertex(t, cut.s_mm));
+    if (std::count(places.begin(), places.end(), places.back()) > 1)
+      c.say(name + ".cut at " + text(cut.s_mm) + " mm meets the vertex of another cut: move it by a segment");
+  }
+  return places.size();
+}
+
 void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   for (const Vec3& p : t.points)
     if (!finite(p) || norm(p) > 1e5) return c.say(name + ".points_mm has a point that is not within 1e5 mm: mend it");
@@ -192,20 +213,39 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
       c.positive(name + "max_turn_rad_per_s", i.max_turn_rad_per_s, "40 is usual");
       c.positive(name + "max_opening_rad_per_s", i.max_opening_rad_per_s, "7 is usual");
     }
+  std::size_t pieces = params.threads.size();
+  for (std::size_t i = 0; i < params.cuts.size(); ++i) {
+    const CutParams& cut = params.cuts[i];
+    if (cut.thread >= params.threads.size()) {
+      c.say("cut " + std::to_string(i) + " is of thread " + std::to_string(cut.thread) + ", which is none: name one");
+      return c.result();
+    }
+    const auto same = [&](const CutParams& other) { return other.thread == cut.thread; };
+    const auto begin = params.cuts.begin();
+    const bool opens =
+        params.threads[cut.thread].closed && std::none_of(begin, begin + static_cast<std::ptrdiff_t>(i), same);
+    if (!opens) ++pieces;
+  }
+  if (params.threads.size() <= kMaxThreads && pieces > kMaxThreads)
+    c.say("threads and pieces that cuts make are " + std::to_string(pieces) + ", must be at most " +
+          std::to_string(kMaxThreads) + ": leave cuts out");
   std::size_t vertices = 0;
   for (std::size_t i = 0; i < params.threads.size() && c.ok(); ++i) {
     const ThreadParams& t = params.threads[i];
     const std::string name = "thread " + (t.name.empty() ? std::to_string(i) : "'" + t.name + "'");
     check_thread(c, t, name);
     if (!c.ok()) break;
-    const double count = length_of(t.points, t.closed) / t.segment_mm + 1;
+    const auto of_thread = [i](const CutParams& cut) { return cut.thread == i; };
+    const auto doubled = std::count_if(params.cuts.begin(), params.cuts.end(), of_thread);
+    const double count = length_of(t.points, t.closed) / t.segment_mm + 1 + static_cast<double>(doubled);
     if (!(count + static_cast<double>(vertices) < static_cast<double>(capacity.vertices) + 0.5)) {
       c.say(name + " needs " + text(std::round(count)) + " vertices, capacity.vertices leaves " +
             std::to_string(capacity.vertices - vertices) + ": raise it or lengthen segment_mm");
       break;
     }
     const auto x = resample(t);
-    vertices += x.size();
+    vertices += x.size() + check_cuts(c, params, i, name);
+    if (!c.ok()) break;
     const double radius = 0.5 * t.diameter_mm;
     for (std::size_t p = 0; p < params.planes.size(); ++p) {
       const PlaneParams& plane = params.planes[p];
@@ -299,6 +339,51 @@ Thread build_thread(const ThreadParams& p, std::size_t origin) {
   }
   for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.model.rest_length)});
   if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
+  return t;
+}
+
+std::size_t cut_vertex(const ThreadParams& t, double s_mm) {
+  const std::size_t edges = edge_count(t);
+  const double rest = length_of(t.points, t.closed) * t.rest_length_scale / static_cast<double>(edges);
+  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, s_mm / rest)));
+  return t.closed ? nearest % edges : std::clamp<std::size_t>(nearest, 1, edges - 1);
+}
+
+Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) {
+  const rod::RodModel& model = from.model;
+  std::vector<Vector3d> x(n);
+  for (std::size_t i = 0; i < n; ++i) x[i] = from.x0[(first_vertex + i) % model.vertices()];
+  Thread t{.origin = from.origin,
+           .model = model,
+           .state = {x, {}, {}, rod::Twist(x, false, from.state.twist.most_held())},
+           .x0 = x,
+           .clamps = {},
+           .loads = {},
+           .drive = {}};
+  t.drawn_edge = from.drawn_edge;
+  t.inertial = from.inertial;
+  rod::RodModel& m = t.model;
+  m.closed = false;
+  m.mass.resize(n);
+  m.weight_mass.resize(n);
+  m.drag.resize(n);
+  if (!model.rest_curvature.empty()) m.rest_curvature.resize(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t j = (first_vertex + i) % model.vertices();
+    const bool end = i == 0 || i + 1 == n, was_end = !model.closed && (j == 0 || j + 1 == model.vertices());
+    const double share = end && !was_end ? 0.5 : 1.0;
+    m.mass[i] = share * model.mass[j];
+    m.weight_mass[i] = share * model.weight_mass[j];
+    m.drag[i] = share * model.drag[j];
+    if (!model.rest_curvature.empty()) m.rest_curvature[i] = end ? Eigen::Vector2d(0, 0) : model.rest_curvature[j];
+  }
+  t.state.v.assign(n, Vector3d::Zero());
+  t.state.ease.assign(n, 0.0);
+  t.drive.load.assign(n, Vector3d::Zero());
+  t.drive.held.reserve(from.clamps.capacity());
+  t.drive.frames.reserve(from.clamps.capacity());
+  t.clamps.reserve(from.clamps.capacity());
+  t.loads.reserve(from.loads.capacity());
   return t;
 }
 

@@ -25,6 +25,13 @@ void set_drag(rod::RodModel& model, double drag, double edge_mm);
 /// @param origin its index in WorldParams::threads
 Thread build_thread(const ThreadParams& params, std::size_t origin);
 
+/// Where a cut at this rest arc length goes, counted as the thread was drawn: the nearest vertex that is no end.
+std::size_t cut_vertex(const ThreadParams& thread, double s_mm);
+
+/// The piece of `from` that begins at this vertex and has so many, open, with nothing that clamps or loads it yet but
+/// room for all that `from` has. Where it was cut off its mass and drag are those of an end.
+Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t vertices);
+
 instrument::ForcepsModel build_forceps(const ForcepsParams& forceps, double lost_release_s);
 
 }  // namespace ligature::world

@@ -2,7 +2,8 @@
 /// The inside of World: what is simulated, and the stages of a step, one file each.
 ///
 ///   instruments.cpp   forceps follow the hand, grasp and let go
-///   drive.cpp         schedule, cuts, clamps, loads: what moves the threads from outside
+///   drive.cpp         schedule, clamps, loads: what moves the threads from outside
+///   cut.cpp           cuts: one thread becomes two
 ///   detect.cpp        contacts with planes and jaws
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
@@ -68,6 +69,14 @@ struct Thread {
   double energy_before = 0;      // kinetic and elastic, at the start of the step; inertial only
 };
 
+/// A cut to come, with memory for what it makes: two pieces, or of a closed thread one.
+struct Cut {
+  double time_s = 0;
+  std::size_t thread = 0;  // which, among those there are then
+  std::size_t vertex = 0;  // of that thread; both pieces get it
+  std::vector<Thread> pieces;
+};
+
 /// What a contact remembers from step to step, by persistent identity: (plane, vertex) or (arm, segment).
 struct Memory {
   Vector3d force{0, 0, 0};     // W [uN]
@@ -80,7 +89,9 @@ struct World::State {
   Capacity capacity;
   instrument::Mount mount;
   std::vector<Plane> planes;
-  std::vector<Thread> threads;
+  std::vector<Thread> threads;  // a piece that was cut off comes last
+  std::vector<Cut> cuts;        // in order of time
+  std::size_t cuts_made = 0;
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
@@ -93,7 +104,7 @@ struct World::State {
   void* observer_context = nullptr;
   bool inject = false;
 
-  std::size_t vertices = 0;
+  std::size_t vertices = 0;  // of all threads once every cut is made
   std::uint64_t step = 0;
   std::uint32_t grasp_count = 0, resets = 0;
   std::uint64_t sample_sequence = 0;
@@ -127,6 +138,12 @@ struct World::State {
   void load_thread(Thread& thread, double at_s) const noexcept;
   void drive_thread(Thread& thread) noexcept;
   void measure_clamps(Thread& thread) noexcept;
+  // cut
+  void plan_cuts();
+  void apply_cuts() noexcept;
+  void cut(Cut& cut) noexcept;
+  void divide_memory(Cut& cut) noexcept;
+  void divide_grasps(const Cut& cut) noexcept;
   // detect
   void detect(StepReport& report) noexcept;
   void detect_planes(std::uint32_t thread) noexcept;

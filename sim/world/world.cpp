@@ -115,15 +115,22 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     plane.until_s = p.until_s;
     s->planes.push_back(plane);
   }
+  std::stable_sort(s->params.cuts.begin(), s->params.cuts.end(),
+                   [](const CutParams& a, const CutParams& b) { return a.time_s < b.time_s; });
+  s->threads.reserve(params.threads.size() + params.cuts.size());
   std::size_t longest = 0, frames = 0;
   for (std::size_t k = 0; k < params.threads.size(); ++k) {
     s->threads.push_back(build_thread(params.threads[k], k));
     Thread& t = s->threads.back();
     t.first = s->vertices;
     s->vertices += t.x0.size();
+    for (const CutParams& c : params.cuts) s->vertices += c.thread == k ? 1 : 0;
     longest = std::max(longest, t.x0.size());
     frames = std::max(frames, params.threads[k].clamps.size());
   }
+  s->plan_cuts();
+  for (const Cut& c : s->cuts)
+    for (const Thread& piece : c.pieces) longest = std::max(longest, piece.x0.size());
   if (params.forceps_present)
     for (const ForcepsParams& f : params.forceps) s->forceps.emplace_back(build_forceps(f, params.lost_release_s));
   s->memory.resize((s->planes.size() + (s->forceps.empty() ? 0 : kAllArms)) * s->vertices);
@@ -164,6 +171,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.stage(StepStage::instruments);
   s.apply_schedule();
   s.move_planes();
+  s.apply_cuts();
   for (Thread& t : s.threads) {
     t.x0 = t.state.x;
     s.drive_thread(t);

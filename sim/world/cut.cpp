@@ -1,0 +1,177 @@
+#include <algorithm>
+#include <utility>
+
+#include "sim/world/build.hpp"
+#include "sim/world/state.hpp"
+
+namespace ligature::world {
+namespace {
+
+constexpr std::size_t kNone = static_cast<std::size_t>(-1);
+
+// Where a vertex of `from` lies in its piece. What clamps or loads the vertex of the cut stays with the thread before
+// the cut.
+std::size_t place_in(const Thread& piece, const Thread& from, std::size_t first_vertex, std::size_t vertex) {
+  const std::size_t n = from.x0.size(), i = (vertex + n - first_vertex) % n;
+  if (from.model.closed) return i == 0 ? n : i;
+  if (first_vertex > 0) return vertex > first_vertex ? i : kNone;
+  return vertex < piece.x0.size() ? vertex : kNone;
+}
+
+void take(Thread& piece, const Thread& from, std::size_t first_vertex) noexcept {
+  const std::size_t n = piece.x0.size(), whole = from.x0.size();
+  piece.model.rest_length = from.model.rest_length;  // may have been changed by the schedule, as the drag
+  piece.model.angle_drag = from.model.angle_drag;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t j = (first_vertex + i) % whole;
+    const bool cut = from.model.closed ? i == 0 || i + 1 == n : (i == 0 && j > 0) || (i + 1 == n && j + 1 < whole);
+    const double share = cut ? 0.5 : 1.0;
+    piece.x0[i] = from.x0[j];
+    piece.state.x[i] = from.state.x[j];
+    piece.state.v[i] = from.state.v[j];
+    piece.state.ease[i] = share * from.state.ease[j];
+    piece.model.drag[i] = share * from.model.drag[j];
+  }
+  rod::Twist& twist = piece.state.twist;
+  twist.take_piece(from.state.twist, first_vertex);
+  if (!piece.model.angles_unknown && twist.any_held()) {
+    twist.find_spans(piece.model.rest_length);
+    twist.spread();
+  }
+  piece.clamps.clear();
+  for (const Clamp& c : from.clamps) {
+    const std::size_t i = place_in(piece, from, first_vertex, c.vertex);
+    if (i == kNone) continue;
+    piece.clamps.push_back(c);
+    piece.clamps.back().vertex = i;
+  }
+  piece.loads.clear();
+  for (const Load& l : from.loads) {
+    const std::size_t i = place_in(piece, from, first_vertex, l.vertex);
+    if (i != kNone) piece.loads.push_back({l.params, i});
+  }
+}
+
+}  // namespace
+
+void World::State::plan_cuts() {
+  struct Part {  // what there is of the drawn threads after the cuts planned so far
+    std::size_t thread;
+    const Thread* shape;
+    std::size_t first_drawn;  // its first vertex, counted as drawn
+  };
+  std::vector<Part> parts;
+  for (std::size_t k = 0; k < threads.size(); ++k) parts.push_back({k, &threads[k], 0});
+  cuts.reserve(params.cuts.size());
+  for (const CutParams& c : params.cuts) {
+    const std::size_t drawn = cut_vertex(params.threads[c.thread], c.s_mm), around = threads[c.thread].x0.size();
+    for (std::size_t k = 0; k < parts.size(); ++k) {
+      Part& part = parts[k];
+      if (part.shape->origin != c.thread) continue;
+      const Thread& from = *part.shape;
+      const bool closed = from.model.closed;
+      const std::size_t n = from.x0.size(), vertex = (drawn + around - part.first_drawn) % around;
+      if (!closed && (vertex == 0 || vertex + 1 >= n)) continue;
+      Cut& made = cuts.emplace_back();
+      made.time_s = c.time_s;
+      made.thread = part.thread;
+      made.vertex = vertex;
+      made.pieces.reserve(2);
+      if (closed) {
+        made.pieces.push_back(build_piece(from, vertex, n + 1));
+        part = {part.thread, &made.pieces[0], drawn};
+      } else {
+        made.pieces.push_back(build_piece(from, 0, vertex + 1));
+        made.pieces.push_back(build_piece(from, vertex, n - vertex));
+        part.shape = &made.pieces[0];
+        parts.push_back({parts.size(), &made.pieces[1], drawn});
+      }
+      break;
+    }
+  }
+}
+
+void World::State::apply_cuts() noexcept {
+  for (; cuts_made < cuts.size(); ++cuts_made) {
+    if (cuts[cuts_made].time_s > time_s() + 1e-6 * params.step_s) return;
+    cut(cuts[cuts_made]);
+  }
+}
+
+// Exchanges memory that was taken at create; what the thread had stays behind in the plan.
+void World::State::cut(Cut& c) noexcept {
+  Thread& from = threads[c.thread];
+  for (std::size_t k = 0; k < c.pieces.size(); ++k) take(c.pieces[k], from, from.model.closed || k > 0 ? c.vertex : 0);
+  divide_memory(c);
+  divide_grasps(c);
+  std::swap(from, c.pieces[0]);
+  if (c.pieces.size() > 1) threads.push_back(std::move(c.pieces[1]));
+}
+
+// The slots of a thread's pieces stand in the order of its vertices, as drawn or from its first cut round: the vertex
+// that is doubled moves those behind it on by one.
+void World::State::divide_memory(Cut& c) noexcept {
+  const Thread& from = threads[c.thread];
+  const std::size_t n = from.x0.size(), at = from.first + c.vertex;
+  std::size_t end = from.first + n;
+  for (const Thread& t : threads)
+    if (t.origin == from.origin) end = std::max(end, t.first + t.x0.size());
+  for (std::size_t group = 0; group * vertices < memory.size(); ++group) {
+    const auto slot = [&](std::size_t i) { return memory.begin() + static_cast<std::ptrdiff_t>(group * vertices + i); };
+    const auto [before, behind] = from.model.closed ? std::pair{from.first + n, from.first}
+                                                    : std::pair{at, at + 1};  // both of the doubled vertex
+    if (from.model.closed)
+      std::rotate(slot(from.first), slot(at), slot(from.first + n));
+    else
+      std::copy_backward(slot(at), slot(end), slot(end + 1));
+    if (group < planes.size()) {
+      slot(behind)->force *= 0.5;
+      *slot(before) = *slot(behind);
+    } else {
+      *slot(before) = {};  // an end begins no segment
+    }
+  }
+  c.pieces[0].first = from.first;
+  if (from.model.closed) return;
+  for (Thread& t : threads)
+    if (t.origin == from.origin && t.first > from.first) ++t.first;
+  c.pieces[1].first = at + 1;
+}
+
+// Jaws that hold the vertex of the cut hold both ends.
+void World::State::divide_grasps(const Cut& c) noexcept {
+  const Thread& from = threads[c.thread];
+  const bool closed = from.model.closed;
+  const auto n = static_cast<std::uint32_t>(from.x0.size()), at = static_cast<std::uint32_t>(c.vertex),
+             thread = static_cast<std::uint32_t>(c.thread),
+             other = closed ? thread : static_cast<std::uint32_t>(threads.size());
+  for (Grasp& grasp : grasps) {
+    const std::size_t held = grasp.held.size();
+    for (std::size_t h = 0; h < held; ++h) {
+      Held& own = grasp.held[h];
+      if (own.thread != thread) continue;
+      if (own.vertex == at) {
+        own.force_W *= 0.5;
+        Held twin = own;
+        twin.thread = other;
+        twin.vertex = 0;
+        own.vertex = closed ? n : at;
+        grasp.held.push_back(twin);
+      } else if (closed) {
+        own.vertex = (own.vertex + n - at) % n;
+      } else if (own.vertex > at) {
+        own.thread = other;
+        own.vertex -= at;
+      }
+    }
+    if (!grasp.frame_held || grasp.frame_thread != thread) continue;
+    if (closed) {
+      grasp.frame_edge = (grasp.frame_edge + n - at) % n;
+    } else if (grasp.frame_edge >= at) {
+      grasp.frame_thread = other;
+      grasp.frame_edge -= at;
+    }
+  }
+}
+
+}  // namespace ligature::world
