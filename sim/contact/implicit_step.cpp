@@ -89,10 +89,11 @@ struct ImplicitStep::Problem {
   Constraint* constraints;
   std::size_t count;
   const StepSettings& settings;
-  bool framed = false;       // frames are carried along
-  double motion = 1;         // fraction of the prescribed motion that has been asked for
-  std::size_t spans = 0;     // whose rank-one terms are taken in
-  double element_force = 0;  // of the last assembly
+  bool framed = false;        // frames are carried along
+  double motion = 1;          // fraction of the prescribed motion that has been asked for
+  double carried_motion = 0;  // that the held frames of state.twist have made
+  std::size_t spans = 0;      // whose rank-one terms are taken in
+  double element_force = 0;   // of the last assembly
   double load = 0;
   double per_angle = 0;                       // 1/B of an angle
   std::array<double, kMostSpans> coupling{};  // GJ / length of each span
@@ -164,16 +165,17 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
 // Frames as they are at x, starting from those at the start of the step, with the held ones moved. Where angles are
 // unknowns they start from the last iterate's: the gradient is that of frames carried straight from there, and carried
 // from elsewhere they turn by the area between both ways.
-void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
+void ImplicitStep::carry(Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
                          const std::vector<double>& theta) const noexcept {
   if (!p.framed) return;
   twist.carry(p.model.angles_unknown ? p.state.twist : base_, x);
   for (const HeldFrame& f : p.drive.frames) {
     const Vector3d t0 = base_.frame_tangent(f.vertex), d0 = base_.frame_director(f.vertex);
-    const double largest = p.motion * std::max(f.turn.norm(), std::abs(f.spin));
+    const double from = p.model.angles_unknown ? p.carried_motion : 0.0;
+    const double largest = (p.motion - from) * std::max(f.turn.norm(), std::abs(f.spin));
     const int parts = static_cast<int>(std::clamp(std::ceil(largest / kFollowedTurn), 1.0, kMostFollowed));
     for (int k = 1; k <= parts; ++k) {
-      const double part = p.motion * k / parts;
+      const double part = from + (p.motion - from) * k / parts;
       const Vector3d turn = part * f.turn;
       twist.set_frame(f.vertex, rotated(t0, turn), rotated(rotated(d0, part * f.spin * t0), turn));
     }
@@ -182,6 +184,7 @@ void ImplicitStep::carry(const Problem& p, rod::Twist& twist, const std::vector<
     for (std::size_t i = 0; i < p.model.edges(); ++i) twist.set_theta(i, theta[i]);
   else
     twist.find_spans(p.model.rest_length);
+  if (&twist == &p.state.twist) p.carried_motion = p.motion;
 }
 
 void ImplicitStep::start_forces(Problem& p) noexcept {
@@ -426,9 +429,7 @@ void ImplicitStep::go_back(Problem& p) noexcept {
 // stiff thread round a turn in many small steps.
 void ImplicitStep::balance_whole(Problem& p, double most_turn) noexcept {
   const std::size_t n = p.model.vertices();
-  const auto pull = [&](std::size_t i) -> Vector3d {
-    return p.inertial_move(i) + p.drive.load[i] + start_force_[i];
-  };
+  const auto pull = [&](std::size_t i) -> Vector3d { return p.inertial_move(i) + p.drive.load[i] + start_force_[i]; };
   const auto excess = [&] {  // of Phi, without what the shape adds to it
     double q = 0;
     for (std::size_t i = 0; i < n; ++i) {

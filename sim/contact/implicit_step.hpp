@@ -112,7 +112,7 @@ class ImplicitStep {
   rod::BlockBand<D>& band() noexcept;
   template <int D>
   rod::BlockBand<D>& kept_band() noexcept;
-  void carry(const Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
+  void carry(Problem& p, rod::Twist& twist, const std::vector<Vector3d>& x,
              const std::vector<double>& theta) const noexcept;
   /// Phi. @param twist carried to x
   double merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,

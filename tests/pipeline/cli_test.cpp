@@ -140,7 +140,9 @@ TEST_F(Cli, FullStandardOutputIsExitOne) {
 
 TEST_F(Cli, KilledSessionReplaysUpToItsLog) {
   const std::string out = directory_ / "session";
-  ligature("run --profile virtual --presenter none --duration 30 --out " + out + " & sleep 3; kill -9 $!; true");
+  // Killed once some of the log is on the disk, however long that takes.
+  ligature("run --profile virtual --presenter none --duration 60 --out " + out + " & for i in $(seq 200); do [ $(cat " +
+           out + "/samples.csv 2>/dev/null | wc -l) -gt 20 ] && break; sleep 0.25; done; kill -9 $!; true");
   const Answer answer = ligature("replay --json " + out);
   EXPECT_EQ(answer.exit_code, 0) << answer.err;
   const auto replayed = nlohmann::json::parse(answer.out, nullptr, false);
