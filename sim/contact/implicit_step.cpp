@@ -54,20 +54,20 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const Ve
   return changed;
 }
 
-double longest_edge(const std::vector<Vector3d>& x) {
+double longest_edge(const rod::RodModel& model, const std::vector<Vector3d>& x) {
   double longest = 0;
-  for (std::size_t i = 0; i + 1 < x.size(); ++i) longest = std::max(longest, (x[i + 1] - x[i]).squaredNorm());
+  for (std::size_t i = 0; i < model.edges(); ++i) longest = std::max(longest, (x[model.next(i)] - x[i]).squaredNorm());
   return std::sqrt(longest);
 }
 
 // An iteration among contacts and grips that was cut off may leave edges that no force would. Goes back towards x0
 // until none is longer than the limit or than the longest was: an edge's length is convex along the way.
 bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) {
-  const double limit = std::max(kMostStretch * model.rest_length, longest_edge(x0));
-  if (longest_edge(x) <= limit) return false;
+  const double limit = std::max(kMostStretch * model.rest_length, longest_edge(model, x0));
+  if (longest_edge(model, x) <= limit) return false;
   for (int halving = 0; halving < 12; ++halving) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.5 * (x[i] + x0[i]);
-    if (longest_edge(x) <= limit) return true;
+    if (longest_edge(model, x) <= limit) return true;
   }
   std::copy(x0.begin(), x0.end(), x.begin());
   return true;
@@ -191,12 +191,13 @@ void ImplicitStep::start_forces(Problem& p) noexcept {
   const double rest = 1.0 - p.settings.implicitness;
   std::fill_n(start_force_.begin(), p.model.vertices(), Vector3d::Zero());
   if (rest <= 0) return;
+  const rod::Twist& start = p.framed ? base_ : p.state.twist;
   // Angles take part fully implicitly: they have no motion of their own to be explicit about.
   std::fill(gradient_.begin(), gradient_.end(), 0.0);
   if (p.model.angles_unknown)
-    rod::add_elastic<4>(p.model, p.x0, base_, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
+    rod::add_elastic<4>(p.model, p.x0, start, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
   else
-    rod::add_elastic<3>(p.model, p.x0, base_, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
+    rod::add_elastic<3>(p.model, p.x0, start, rod::Hessian::none, rest, nullptr, gradient_.data(), nullptr);
   const std::size_t d = p.model.angles_unknown ? 4 : 3;
   for (std::size_t i = 0; i < p.model.vertices(); ++i)
     start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
@@ -353,7 +354,8 @@ bool ImplicitStep::factor(Problem& p) noexcept {
     using Block = typename rod::BlockBand<D>::Block;
     Block diagonal = shift * Block::Identity();
     if constexpr (D == 4) diagonal(3, 3) *= l * l;
-    for (std::size_t i = 0; i < p.model.vertices(); ++i) a.add(i, diagonal);
+    for (std::size_t i = 0; i < p.model.vertices(); ++i)
+      if (!fixed_[i]) a.add(i, diagonal);  // what is held moves as prescribed
     p.shift = shift;
     if (a.factor() == 0) return true;
   }
@@ -514,12 +516,14 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
                   : std::min(kMostSpans, state.twist.span_count());
     for (std::size_t s = 0; s < p.spans; ++s)
       p.coupling[s] = p.settings.implicitness * model.twist_stiffness / state.twist.span(s).length;
-    rod::Hessian kind = rod::Hessian::exact;
     const bool last = still || iteration == p.settings.iterations;
-    const Imbalance imbalance = assemble<D>(p, last ? rod::Hessian::none : kind);
+    const Imbalance imbalance = assemble<D>(p, last ? rod::Hessian::none : rod::Hessian::exact);
     const double imbalanced = std::max(imbalance.force, imbalance.multiplier);
-    out.load = p.load;
-    out.residual = p.load > 0 ? imbalanced / p.load : 0.0;
+    const auto note = [&](const Imbalance& at) {
+      out.load = p.load;
+      out.residual = p.load > 0 ? std::max(at.force, at.multiplier) / p.load : 0.0;
+    };
+    note(imbalance);
     out.finite = imbalance.finite;
     if (!out.finite) return out;
     // What rounding hides of stretch may be all there is in the soft directions: at least one solve looks there.
@@ -536,12 +540,13 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
             still = false;
             continue;
           }
-          assemble<D>(p, rod::Hessian::none);
+          note(assemble<D>(p, rod::Hessian::none));
         }
       }
       if (!out.converged && p.count > 0 && shorten(model, p.x0, state.x)) {
         out.limited = true;
         carry(p, state.twist, state.x, theta_);
+        note(assemble<D>(p, rod::Hessian::none));
       }
       if (p.count == 0 && p.drive.held.empty()) {
         balance_whole(p, kMostWholeTurn);
@@ -553,9 +558,8 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
 
     right_hand_sides<D>(p);
     if (!factor<D>(p)) {
-      kind = rod::Hessian::positive;
-      assemble<D>(p, kind);
-      fix_rows<D>(p);
+      assemble<D>(p, rod::Hessian::positive);
+      right_hand_sides<D>(p);
       band<D>().factor();
     }
     solve_linear<D>(p);

@@ -5,9 +5,10 @@
 ///   x0 o----------> x1 o----------> o x2       l rest length of the vertex: (|e|_0 + |f|_0)/2
 ///
 ///   stretch  E = EA l0/2 (|e|/l0 - 1)^2        l0 rest length of the edge
-///   bend     E = EI/(2 l) |kb - kb0|^2,        kb = 2 e x f / (|e||f| + e.f)  curvature binormal, |kb| = 2
-///   tan(angle/2) twist    E = GJ/(2 l) (m - m0)^2,          m the angle of the material frame against the
-///   parallel-transported one
+///   bend     E = EI/(2 l) |kb - kb0|^2         kb = 2 e x f / (|e||f| + e.f), |kb| = 2 tan(angle/2)
+///   twist    E = GJ/(2 l) (m - m0)^2           m angle of the material frame against the parallel-transported one
+///
+/// kb is the curvature binormal.
 ///
 /// Source: [Bergou 2008] sections 4-5, [Bergou 2010] for material components and second derivatives; thesis 3.3.4 to
 /// 3.3.6, whose bending uses the distance of tangents (2 sin(angle/2)) instead.
@@ -16,13 +17,12 @@
 /// l = l0/2, joins it to each neighbouring edge; the held tangent then stands for e or f and only the other one moves.
 /// (Holding the first edge instead would shorten a beam by half a segment.)
 ///
-/// Each Hessian comes in two kinds, or not at all (`none`: it is left as it was made). `exact`: the second derivatives, symmetric, indefinite under compression or far
-/// from rest. `positive`: a positive semidefinite substitute, equal to the exact one at rest: bending keeps J^T J
-/// (Gauss-Newton), stretching drops the geometric part of a compressed edge, the holonomy contributes nothing (thesis
-/// 3.3.3 clamps for the same reason).
-/// An edge shorter than 1e-30 mm has no direction: no force acts on it. A turn within 1e-4 rad of the fold has the
-/// energy of its angle and bounded derivatives.
-/// Units: mm, uN, hence uN mm for energies. All functions: @rt constant time, no allocation.
+/// Each Hessian comes in two kinds, or not at all (`none`: it must not be read). `exact`: the second derivatives,
+/// symmetric, indefinite under compression or far from rest. `positive`: a positive semidefinite substitute, equal to
+/// the exact one at rest: bending keeps J^T J (Gauss-Newton), stretching drops the geometric part of a compressed edge,
+/// the holonomy contributes nothing (thesis 3.3.3 clamps for the same reason). An edge shorter than 1e-30 mm has no
+/// direction: no force acts on it. A turn within 1e-4 rad of the fold has the energy of its angle and bounded
+/// derivatives. Units: mm, uN, hence uN mm for energies. All functions: @rt constant time, no allocation.
 #include <Eigen/Core>
 
 namespace ligature::rod {

@@ -167,13 +167,17 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
     const JointTerm j =
         joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half), joint_law(model, vertex, true), kind);
     const int at = half == 0 ? 0 : 3, angle = half == 0 ? 6 : 7;
-    scatter.half_term(i, j.gradient.segment<3>(at), j.hessian.block<3, 3>(at, at), j.gradient[angle],
-                      j.hessian.block<3, 1>(at, angle), j.hessian(angle, angle));
+    if (kind == Hessian::none)
+      scatter.half_term(i, j.gradient.segment<3>(at), Matrix3d::Zero(), j.gradient[angle], Vector3d::Zero(), 0);
+    else
+      scatter.half_term(i, j.gradient.segment<3>(at), j.hessian.block<3, 3>(at, at), j.gradient[angle],
+                        j.hessian.block<3, 1>(at, angle), j.hessian(angle, angle));
     return j.gradient.segment<3>(at).norm();
   } else {
     const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, kind);
     Vector3d g = half == 0 ? b.gradient_e : b.gradient_f;
-    Matrix3d h = half == 0 ? b.hessian_ee : b.hessian_ff;
+    Matrix3d h = Matrix3d::Zero();
+    if (kind != Hessian::none) h = half == 0 ? b.hessian_ee : b.hessian_ff;
     const double moment = moment_of_span(model, twist, 2 * vertex + static_cast<std::size_t>(half));
     if (moment != 0) {
       const VertexTerm turn = holonomy(e, f, kind);
@@ -207,8 +211,8 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
         const Vector3d &a = half == 0 ? e : t, &b = half == 0 ? t : f;
         if (model.angles_unknown) {
           const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
-          const JointTerm j = joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true),
-                                    Hessian::none);
+          const JointTerm j =
+              joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true), Hessian::none);
           out.bend += j.bend_energy;
           out.twist += j.twist_energy;
         } else {
@@ -217,8 +221,8 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
       }
     } else if (has_joint(model, i)) {
       if (model.angles_unknown) {
-        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false),
-                                  Hessian::none);
+        const JointTerm j =
+            joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), Hessian::none);
         out.bend += j.bend_energy;
         out.twist += j.twist_energy;
       } else {
@@ -249,8 +253,9 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
     const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
     if (behind) {
       EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
-      if (tension && kind == Hessian::exact) {
-        const double length = f.norm(), now = s.gradient.dot(f) / length;
+      const double length = f.norm();
+      if (tension && kind == Hessian::exact && length > 1e-30) {
+        const double now = s.gradient.dot(f) / length;
         const Vector3d t = f / length;
         s.hessian += ((tension[i] - now) / length) * (Matrix3d::Identity() - t * t.transpose());
       }

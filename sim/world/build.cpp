@@ -142,6 +142,28 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   }
 }
 
+void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& params) {
+  using Key = ScheduleEntry::Key;
+  c.range("schedule.time_s", e.time_s, 0, kForever, "seconds from the start");
+  const bool of_thread = e.key == Key::rest_length_scale || e.key == Key::drag;
+  const bool of_plane = e.key == Key::obstacle_velocity;
+  const std::size_t count = of_thread ? params.threads.size() : params.planes.size();
+  if ((of_thread || of_plane) && e.index >= count)
+    return c.say("schedule names " + std::string(of_thread ? "thread " : "plane ") + std::to_string(e.index) +
+                 ", there are " + std::to_string(count) + ": choose one of them");
+  if (e.key == Key::gravity || of_plane) {
+    c.is_finite("schedule.value", e.vector);
+  } else if (e.key == Key::rest_length_scale) {
+    c.range("schedule.value", e.value, 1e-3, 1e3, "1 keeps the drawn length");
+  } else if (e.key == Key::drag) {
+    const ThreadParams& t = params.threads[e.index];
+    const bool inert = !(t.inertial && t.material.linear_density > 0);
+    c.range("schedule.value", e.value, inert ? 1e-300 : 0, 1e9, "drag, in uN s/mm^2, is what resists motion");
+  } else {
+    c.range("schedule.value", e.value, 0, 10, "a coefficient of friction");
+  }
+}
+
 }  // namespace
 
 std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
@@ -195,7 +217,10 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     const std::string name = "plane " + std::to_string(p);
     c.is_finite(name + " point", params.planes[p].point);
     c.range(name + " normal length", norm(params.planes[p].normal), 1e-6, 1e6, "it points out of the solid");
+    c.is_finite(name + " velocity", params.planes[p].velocity);
+    c.is_finite(name + " times", {params.planes[p].from_s, params.planes[p].until_s, 0});
   }
+  for (const ScheduleEntry& e : params.schedule) check_schedule(c, e, params);
   if (params.forceps_present)
     for (std::size_t f = 0; f < kInstruments; ++f) {
       const ForcepsParams& i = params.forceps[f];

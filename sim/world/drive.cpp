@@ -14,13 +14,8 @@ bool within(double from_s, double until_s, double time_s, double step_s) {
   return t >= from_s && t < until_s;
 }
 
-// Whether another clamp holds the frame of the same vertex from now on: the frame then stays as it is.
-bool taken_over(const Thread& thread, const Clamp& from, double time_s, double step_s) {
-  for (const Clamp& c : thread.clamps)
-    if (&c != &from && c.vertex == from.vertex && c.params.hold == ClampParams::Hold::frame &&
-        within(c.params.from_s, c.params.until_s, time_s, step_s))
-      return true;
-  return false;
+bool holds_frame(const Clamp& c) {
+  return c.active && c.params.hold == ClampParams::Hold::frame;
 }
 
 }  // namespace
@@ -69,24 +64,31 @@ void World::State::move_planes() noexcept {
   }
 }
 
-// Clamps that begin or end now. One that begins takes the thread as it is.
+// Clamps that begin or end now. One that begins takes the thread as it is, while those that end still hold it: the
+// order in which they are listed means nothing, and a frame that one clamp takes over from another stays as it is.
 void World::State::begin_clamps(Thread& t) noexcept {
   rod::Twist& twist = t.state.twist;
+  const auto wanted = [&](const Clamp& c) {
+    return within(c.params.from_s, c.params.until_s, time_s(), params.step_s);
+  };
   for (Clamp& c : t.clamps) {
-    const bool frame = c.params.hold == ClampParams::Hold::frame;
-    const bool wanted = within(c.params.from_s, c.params.until_s, time_s(), params.step_s);
-    if (c.active && !wanted && frame && !taken_over(t, c, time_s(), params.step_s)) twist.release_frame(c.vertex);
-    if (!c.active && wanted) {
-      c.place = t.state.x[c.vertex];
-      if (frame) {
-        // The frames of a thread that nothing held were not carried along; at the start they are as they were put.
-        if (step > 0 && !rod::needs_frames(t.model, twist)) twist.restart(t.state.x);
-        twist.hold_frame(c.vertex);
-      }
-    }
-    c.active = wanted;
     c.force.setZero();
     c.torque.setZero();
+    if (c.active || !wanted(c)) continue;
+    c.active = true;
+    c.place = t.state.x[c.vertex];
+    if (c.params.hold == ClampParams::Hold::position || twist.frame_held(c.vertex)) continue;
+    // The frames of a thread that nothing held were not carried along; at the start they are as they were put.
+    if (step > 0 && !rod::needs_frames(t.model, twist)) twist.restart(t.state.x);
+    twist.hold_frame(c.vertex);
+  }
+  for (Clamp& c : t.clamps) {
+    if (!c.active || wanted(c)) continue;
+    c.active = false;
+    const bool still_held = std::any_of(t.clamps.begin(), t.clamps.end(), [&](const Clamp& other) {
+      return holds_frame(other) && other.vertex == c.vertex;
+    });
+    if (c.params.hold == ClampParams::Hold::frame && !still_held) twist.release_frame(c.vertex);
   }
 }
 
@@ -120,9 +122,11 @@ void World::State::drive_thread(Thread& t) noexcept {
   }
   load_thread(t, time_s() + dt);
   if (t.inertial) {
+    // Holds may have come and gone, rest lengths changed, since the spans were found.
+    if (rod::needs_frames(t.model, t.state.twist) && !t.model.angles_unknown)
+      t.state.twist.find_spans(t.model.rest_length);
     t.energy_before = rod::elastic_energy(t.model, t.x0, t.state.twist).sum();
-    for (std::size_t i = 0; i < t.x0.size(); ++i)
-      t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
+    for (std::size_t i = 0; i < t.x0.size(); ++i) t.energy_before += 0.5 * t.model.mass[i] * t.state.v[i].squaredNorm();
   }
 }
 

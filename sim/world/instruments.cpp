@@ -23,7 +23,11 @@ bool World::State::near_held(std::size_t f, std::uint32_t thread, std::size_t se
   const double window = 2.0 * forceps[f].model().jaw_radius + 2.0 * threads[thread].model.radius;
   const auto reach = static_cast<std::size_t>(std::ceil(window / threads[thread].model.rest_length)) + 1;
   for (const Held& h : grasps[f].held)
-    if (h.thread == thread && segment + reach >= h.vertex && segment <= h.vertex + reach) return true;
+    if (h.thread == thread) {
+      std::size_t apart = segment > h.vertex ? segment - h.vertex : h.vertex - segment;
+      if (threads[thread].model.closed) apart = std::min(apart, threads[thread].model.vertices() - apart);
+      if (apart <= reach) return true;
+    }
   return false;
 }
 
@@ -67,18 +71,24 @@ bool World::State::try_grasp(std::size_t f) noexcept {
   return grasp.active;
 }
 
+// The edge stays held where the other forceps holds it too.
+void World::State::release_frame(std::size_t f) noexcept {
+  Grasp& grasp = grasps[f];
+  const Grasp& other = grasps[1 - f];
+  if (!grasp.frame_held) return;
+  const bool shared = other.active && other.frame_held && other.frame_thread == grasp.frame_thread &&
+                      other.frame_edge == grasp.frame_edge;
+  if (!shared) threads[grasp.frame_thread].state.twist.release_edge(grasp.frame_edge);
+  grasp.frame_held = false;
+}
+
 void World::State::let_go(std::size_t f) noexcept {
   Grasp& grasp = grasps[f];
   for (const Held& h : grasp.held) {
     rod::RodState& state = threads[h.thread].state;
     state.ease[h.vertex] = std::max(state.ease[h.vertex], h.force_W.norm() / kEaseSpeed);
   }
-  if (grasp.frame_held) {
-    const Grasp& other = grasps[1 - f];
-    const bool shared = other.active && other.frame_held && other.frame_thread == grasp.frame_thread &&
-                        other.frame_edge == grasp.frame_edge;
-    if (!shared) threads[grasp.frame_thread].state.twist.release_edge(grasp.frame_edge);
-  }
+  release_frame(f);
   grasp.held.clear();
   grasp.frame_held = grasp.active = grasp.armed = false;
 }
@@ -167,10 +177,7 @@ void World::State::update_grips(StepReport& report) noexcept {
         if (tool.between_faces(p_T, threads[k].model.radius) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
-    if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) {
-      threads[grasp.frame_thread].state.twist.release_edge(grasp.frame_edge);
-      grasp.frame_held = false;
-    }
+    if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
     if (grasp.held.empty()) {
       let_go(f);
       report.flags |= step_released;

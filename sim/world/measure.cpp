@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "sim/rod/writhe.hpp"
 #include "sim/world/state.hpp"

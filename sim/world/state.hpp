@@ -126,6 +126,7 @@ struct World::State {
   void move_instruments(const InstrumentSample& sample, StepReport& report) noexcept;
   bool try_grasp(std::size_t f) noexcept;
   void let_go(std::size_t f) noexcept;
+  void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
   bool near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept;
   void add_grips(std::uint32_t thread) noexcept;

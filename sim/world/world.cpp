@@ -50,15 +50,15 @@ void World::State::solve(StepReport& report) noexcept {
 void World::State::limit_energy(Thread& t) noexcept {
   const double elastic = rod::elastic_energy(t.model, t.state.x, t.state.twist).sum();
   double work = 0, mass = 0;
-  Vector3d momentum = Vector3d::Zero(), held = Vector3d::Zero();
+  Vector3d momentum = Vector3d::Zero();
   for (std::size_t i = 0; i < t.x0.size(); ++i) {
     work += t.drive.load[i].dot(t.state.x[i] - t.x0[i]);
     mass += t.model.mass[i];
     momentum += t.model.mass[i] * t.state.v[i];
   }
-  bool driven = false;
-  for (const Clamp& c : t.clamps) driven = driven || c.active;
-  const Vector3d drift = driven ? Vector3d(held) : Vector3d(momentum / mass);
+  bool clamped = false;
+  for (const Clamp& c : t.clamps) clamped = clamped || c.active;
+  const Vector3d drift = clamped ? Vector3d(0, 0, 0) : Vector3d(momentum / mass);
   const double kinetic = kinetic_energy(t);
   double about = 0;
   for (std::size_t i = 0; i < t.x0.size(); ++i) about += 0.5 * t.model.mass[i] * (t.state.v[i] - drift).squaredNorm();
@@ -241,6 +241,7 @@ std::uint64_t World::state_hash() const noexcept {
     hash.add(static_cast<std::uint64_t>(g.active) << 2 | static_cast<std::uint64_t>(g.armed) << 1 |
              static_cast<std::uint64_t>(g.frame_held));
     hash.add(static_cast<std::uint64_t>(g.frame_thread) << 32 | g.frame_edge);
+    for (double v : {g.frame_d1_T.x, g.frame_d1_T.y, g.frame_d1_T.z}) hash.add(v);
     for (const Held& h : g.held) {
       hash.add(static_cast<std::uint64_t>(h.thread) << 32 | h.vertex);
       for (double v : {h.anchor_T.x, h.anchor_T.y, h.anchor_T.z}) hash.add(v);

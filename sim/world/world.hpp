@@ -51,7 +51,7 @@ struct ContactMeasure {
   bool sliding = false;
 };
 
-/// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends. (vertices)
+/// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends of an open thread. (vertices)
 struct ThreadShape {
   std::vector<Vec3> x;
   std::vector<double> twist_rad;
