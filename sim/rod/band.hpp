@@ -29,6 +29,9 @@ class BlockBand {
  public:
   using Block = Eigen::Matrix<double, D, D>;
   static constexpr std::size_t kFewestClosed = 5;  ///< vertices of a closed rod
+  /// Where entry (r, c) of a vertex's block column stands: rows of the vertex itself (r >= c), of the next two after.
+  static constexpr int place(int r, int c) { return c * 3 * D - c * (c + 1) / 2 + r; }
+  static constexpr int kColumn = place(3 * D - 1, D - 1) + 1;
 
   /// Takes the memory for `most` vertices (and a border); everything zero.
   explicit BlockBand(std::size_t most = 0);
@@ -46,6 +49,9 @@ class BlockBand {
   void add(std::size_t i, const Block& block) noexcept;
   /// Adds to block (i, j), and its transpose to (j, i). @pre i != j, at most two apart (round the ring when closed)
   void add(std::size_t i, std::size_t j, const Block& block) noexcept;
+  /// Adds to the blocks (i, i), (i+1, i) and (i+2, i) at once, but for those beyond an open rod's end.
+  /// values: (kColumn), entry (r, c) at values[place(r, c) stride]
+  void add_column(std::size_t i, const double* values, std::size_t stride) noexcept;
 
   /// y = A x before factor(). x, y: (D vertices)
   void multiply(const double* x, double* y) const noexcept;
@@ -67,9 +73,6 @@ class BlockBand {
  private:
   static constexpr int kBorder = 2 * D;  ///< scalar rows of the border
   static constexpr int kCore = 4 * D;    ///< middle (2D), then border (2D)
-  /// Where entry (r, c) of a vertex's block column stands: rows of the vertex itself (r >= c), of the next two after.
-  static constexpr int place(int r, int c) { return c * 3 * D - c * (c + 1) / 2 + r; }
-  static constexpr int kColumn = place(3 * D - 1, D - 1) + 1;
 
   /// One block column of each end, side by side: lane 0 is vertex p, lane 1 the p-th from the other end, whose "next
   /// two" are the two before it. Before factor() A; after it L, and 1 / pivot on the diagonal.
@@ -178,6 +181,34 @@ inline void BlockBand<D>::add(std::size_t i, std::size_t j, const Block& block) 
     const auto column = static_cast<int>(low < chain_ ? low - half_ : 2 + low - chain_) * D;
     for (int c = 0; c < D; ++c)
       for (int r = 0; r < D; ++r) core_[2 * D + first + r][column + c] += upper ? block(c, r) : block(r, c);
+  }
+}
+
+template <int D>
+inline void BlockBand<D>::add_column(std::size_t i, const double* values, std::size_t stride) noexcept {
+  const auto value = [&](int r, int c) { return values[static_cast<std::size_t>(place(r, c)) * stride]; };
+  if (i < half_) {
+    double(*at)[2] = columns_[i].at;
+    for (int p = 0; p < kColumn; ++p) at[p][0] += values[static_cast<std::size_t>(p) * stride];
+  } else if (i > half_ + 1 && i + 2 < chain_) {
+    Columns* own = columns_.data() + (last() - i);
+    for (int c = 0; c < D; ++c)
+      for (int r = c; r < D; ++r) own->at[place(r, c)][1] += value(r, c);
+    for (int apart = 1; apart < 3; ++apart)  // transposed, in the column of the other
+      for (int c = 0; c < D; ++c)
+        for (int r = 0; r < D; ++r) own[-apart].at[place(D * apart + c, r)][1] += value(D * apart + r, c);
+  } else {
+    for (int apart = 0; apart < 3; ++apart) {
+      const std::size_t row = i + static_cast<std::size_t>(apart);
+      if (row >= vertices_ && !closed_) break;
+      Block block = Block::Zero();
+      for (int c = 0; c < D; ++c)
+        for (int r = apart == 0 ? c : 0; r < D; ++r) block(r, c) = value(D * apart + r, c);
+      if (apart == 0)
+        add(i, block);
+      else
+        add(row % vertices_, i, block);
+    }
   }
 }
 

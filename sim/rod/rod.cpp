@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/rod/straight.hpp"
+
 namespace ligature::rod {
 namespace {
 
@@ -81,23 +83,6 @@ struct Scatter {
     band->add(i, b);
     band->add(j, i, -b);
     band->add(j, b);
-  }
-
-  void vertex_term(std::size_t b, const VertexTerm& t, double factor) const {
-    const std::size_t a = model.previous(b), c = model.next(b);
-    const double s = scale * factor;
-    part(a).template head<3>() -= s * t.gradient_e;
-    part(b).template head<3>() += s * (t.gradient_e - t.gradient_f);
-    part(c).template head<3>() += s * t.gradient_f;
-    if (!band) return;
-    const Matrix3d ee = s * t.hessian_ee, ef = s * t.hessian_ef, ff = s * t.hessian_ff;
-    const Matrix3d fe = ef.transpose(), fe_ff = fe - ff, fe_ee = fe - ee;
-    band->add(a, widened(ee));
-    band->add(b, a, widened(fe_ee));
-    band->add(b, widened(-fe_ee - ef + ff));
-    band->add(c, a, widened(-fe));
-    band->add(c, b, widened(fe_ff));
-    band->add(c, widened(ff));
   }
 
   void joint_term(std::size_t b, const JointTerm& t) const requires(D == 4) {
@@ -196,46 +181,48 @@ bool needs_frames(const RodModel& model, const Twist& twist) noexcept {
 }
 
 Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist) noexcept {
-  Energies out;
   const double l = model.rest_length;
   const std::size_t n = model.vertices();
+  if (!model.angles_unknown) {
+    Energies out = straight_energy(model, x, twist);
+    if (!needs_frames(model, twist)) return out;
+    for (std::size_t i = 0; i < n && twist.any_held(); ++i) {
+      if (!twist.frame_held(i)) continue;
+      const Vector3d& t = twist.frame_tangent(i);
+      if (has_edge_before(model, i))
+        out.bend += bend_straight_energy(edge(model, x, model.previous(i)), t, 0.5 * l, model.bend_stiffness);
+      if (has_edge_behind(model, i))
+        out.bend += bend_straight_energy(t, edge(model, x, i), 0.5 * l, model.bend_stiffness);
+    }
+    for (std::size_t s = 0; s < twist.span_count(); ++s) {
+      const TwistSpan& span = twist.span(s);
+      if (span.length > 0) out.twist += 0.5 * model.twist_stiffness / span.length * span.angle * span.angle;
+    }
+    return out;
+  }
+  Energies out;
   Vector3d e = model.closed ? edge(model, x, n - 1) : Vector3d::Zero();
   for (std::size_t i = 0; i < n; ++i) {
     const bool behind = has_edge_behind(model, i);
     const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
     if (behind) out.stretch += stretch_energy(f, l, model.stretch_stiffness);
+    const auto add = [&](const JointTerm& j) {
+      out.bend += j.bend_energy;
+      out.twist += j.twist_energy;
+    };
     if (twist.frame_held(i)) {
       const Vector3d& t = twist.frame_tangent(i);
       for (int half = 0; half < 2; ++half) {
         if (half == 0 ? !has_edge_before(model, i) : !behind) continue;
         const Vector3d &a = half == 0 ? e : t, &b = half == 0 ? t : f;
-        if (model.angles_unknown) {
-          const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
-          const JointTerm j =
-              joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true), Hessian::none);
-          out.bend += j.bend_energy;
-          out.twist += j.twist_energy;
-        } else {
-          out.bend += bend_straight_energy(a, b, 0.5 * l, model.bend_stiffness);
-        }
+        const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
+        add(joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true), Hessian::none));
       }
     } else if (has_joint(model, i)) {
-      if (model.angles_unknown) {
-        const JointTerm j =
-            joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), Hessian::none);
-        out.bend += j.bend_energy;
-        out.twist += j.twist_energy;
-      } else {
-        out.bend += bend_straight_energy(e, f, l, model.bend_stiffness);
-      }
+      add(joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), Hessian::none));
     }
     e = f;
   }
-  if (!model.angles_unknown && needs_frames(model, twist))
-    for (std::size_t s = 0; s < twist.span_count(); ++s) {
-      const TwistSpan& span = twist.span(s);
-      if (span.length > 0) out.twist += 0.5 * model.twist_stiffness / span.length * span.angle * span.angle;
-    }
   return out;
 }
 
@@ -245,53 +232,46 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
   const Scatter<D> scatter{model, scale, gradient, band};
   const double l = model.rest_length;
   const std::size_t n = model.vertices();
-  const bool framed = needs_frames(model, twist), twisted = framed && !model.angles_unknown;
+  const bool framed = needs_frames(model, twist);
   double largest = 0;
-  Vector3d e = model.closed ? edge(model, x, n - 1) : Vector3d::Zero();
-  for (std::size_t i = 0; i < n; ++i) {
-    const bool behind = has_edge_behind(model, i);
-    const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
-    if (behind) {
-      EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
-      const double length = f.norm();
-      if (tension && kind == Hessian::exact && length > 1e-30) {
-        const double now = s.gradient.dot(f) / length;
-        const Vector3d t = f / length;
-        s.hessian += ((tension[i] - now) / length) * (Matrix3d::Identity() - t * t.transpose());
+  const auto add_halves = [&](std::size_t i) {
+    for (int half = 0; half < 2; ++half)
+      if (half == 0 ? has_edge_before(model, i) : has_edge_behind(model, i)) {
+        const double g = add_half<D>(model, x, twist, i, half, kind, scatter);
+        largest = std::max(largest, g * g);
       }
-      scatter.edge_term(i, s.gradient, s.hessian);
-      largest = std::max(largest, s.gradient.squaredNorm());
-    }
-    if (framed && twist.frame_held(i)) {
-      for (int half = 0; half < 2; ++half)
-        if (half == 0 ? has_edge_before(model, i) : behind) {
-          const double g = add_half<D>(model, x, twist, i, half, kind, scatter);
-          largest = std::max(largest, g * g);
+  };
+  if constexpr (D == 3) {
+    largest = add_straight(model, x, twist, kind, scale, tension, gradient, band);
+    if (framed && twist.any_held())
+      for (std::size_t i = 0; i < n; ++i)
+        if (twist.frame_held(i)) add_halves(i);
+  } else {
+    Vector3d e = model.closed ? edge(model, x, n - 1) : Vector3d::Zero();
+    for (std::size_t i = 0; i < n; ++i) {
+      const bool behind = has_edge_behind(model, i);
+      const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
+      if (behind) {
+        EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
+        const double length = f.norm();
+        if (tension && kind == Hessian::exact && length > 1e-30) {
+          const double now = s.gradient.dot(f) / length;
+          const Vector3d t = f / length;
+          s.hessian += ((tension[i] - now) / length) * (Matrix3d::Identity() - t * t.transpose());
         }
-    } else if (has_joint(model, i)) {
-      if constexpr (D == 4) {
+        scatter.edge_term(i, s.gradient, s.hessian);
+        largest = std::max(largest, s.gradient.squaredNorm());
+      }
+      if (framed && twist.frame_held(i)) {
+        add_halves(i);
+      } else if (has_joint(model, i)) {
         const JointTerm j =
             joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), kind);
         scatter.joint_term(i, j);
-        largest = std::max(largest, j.gradient.segment<3>(0).squaredNorm());
-      } else {
-        VertexTerm b = bend_straight(e, f, l, model.bend_stiffness, kind);
-        const double moment = twisted ? moment_of_span(model, twist, 2 * i) : 0.0;
-        if (moment != 0) {
-          const VertexTerm turn = holonomy(e, f, kind);
-          b.gradient_e += moment * turn.gradient_e;
-          b.gradient_f += moment * turn.gradient_f;
-          if (kind == Hessian::exact) {
-            b.hessian_ee += moment * turn.hessian_ee;
-            b.hessian_ef += moment * turn.hessian_ef;
-            b.hessian_ff += moment * turn.hessian_ff;
-          }
-        }
-        scatter.vertex_term(i, b, 1.0);
-        largest = std::max(largest, b.gradient_e.squaredNorm());
+        largest = std::max(largest, j.gradient.template segment<3>(0).squaredNorm());
       }
+      e = f;
     }
-    e = f;
   }
   return std::sqrt(largest);
 }
