@@ -8,7 +8,7 @@ namespace ligature::config {
 namespace {
 
 constexpr double kTouchTolerance = 1e-6;  // of the diameter: threads drawn touching touch
-constexpr double kFoldCosine = 0.866;     // of the 30 degrees between the arms of a fold
+constexpr double kFoldCosine = 0.9962;    // of the 5 degrees between the arms of a fold
 constexpr long kMaxPairs = 50'000'000;
 
 struct Piece {

@@ -26,6 +26,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kSlowSteps = 10;  // one after the other, that a scene with inertia is slow before it counts as at rest
+
 /// The instruments of a scenario, played from their files, in W.
 class Instruments {
  public:
@@ -188,10 +190,20 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   Statistics statistics(params);
   Ending ending;
   const double calm_s = std::max(calm_from_s(params, scenario.duration_s), instruments->end_s());
-  const auto at_rest = [&] {
-    return world.time_s() >= calm_s + 0.5 * params.step_s && slow(world, scenario.rest_speed_mm_per_s);
+  // What has inertia is slow at each turning point of its motion as well; there it does not stay slow.
+  const bool inertial = std::any_of(params.threads.begin(), params.threads.end(),
+                                    [](const world::ThreadParams& t) { return t.inertial; });
+  const int slow_steps_asked = inertial ? kSlowSteps : 1;
+  int slow_steps = 0;
+  const auto count_slow = [&](const StepReport& report) {
+    // A step that did not converge may stand still without being at rest.
+    const bool counts = !(report.flags & step_not_converged) && world.time_s() >= calm_s + 0.5 * params.step_s;
+    slow_steps = counts && slow(world, scenario.rest_speed_mm_per_s) ? slow_steps + 1 : 0;
   };
-  const auto steps = static_cast<std::uint64_t>(std::ceil(scenario.duration_s / params.step_s - 1e-9));
+  const auto at_rest = [&] { return slow_steps >= slow_steps_asked; };
+  // Never longer than asked; a run shorter than a step is one step.
+  const auto steps =
+      std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::floor(scenario.duration_s / params.step_s + 1e-9)));
   const auto begun = Clock::now();
   Period period(options.every_step ? 0 : scenario.output_every_s, params.step_s);
   History history(twists(params));
@@ -215,6 +227,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
       const StepReport report = world.step(sample);
       times.end_step();
       statistics.add(world, report);
+      count_slow(report);
       const double t_s = world.time_s();
       written = false;
       if (files) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
 
@@ -87,7 +88,7 @@ std::vector<double> TailMean::mean() const {
 }
 
 Statistics::Statistics(const world::WorldParams& params)
-    : clamp_mean_(6 * clamps_of(params).size()),
+    : clamp_mean_(7 * clamps_of(params).size()),
       gap_min_mm_(std::numeric_limits<double>::infinity()),
       gap_min_over_radius_(std::numeric_limits<double>::infinity()) {
   for (const auto& t : params.threads) radii_mm_.push_back(0.5 * t.diameter_mm);
@@ -121,7 +122,7 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   row_.clear();
   for (const world::ClampMeasure& c : world.clamps()) {
     const Vec3 force = c.active ? c.force : Vec3{}, torque = c.active ? c.torque : Vec3{};
-    row_.insert(row_.end(), {force.x, force.y, force.z, torque.x, torque.y, torque.z});
+    row_.insert(row_.end(), {force.x, force.y, force.z, torque.x, torque.y, torque.z, c.active ? 1.0 : 0.0});
   }
   clamp_mean_.add(row_);
 }
@@ -133,7 +134,9 @@ json Statistics::clamps(const world::World& world, const world::WorldParams& par
   const auto names = thread_names(world);
   json all = json::array();
   for (std::size_t i = 0; i < now.size(); ++i) {
-    const double* m = &mean[6 * i];
+    // Over the steps in which it existed.
+    std::array<double, 6> m{};
+    for (std::size_t k = 0; k < 6; ++k) m[k] = mean[7 * i + k] / std::max(mean[7 * i + 6], 1e-300);
     all.push_back({{"thread", names[now[i].thread]},
                    {"at", place_json(given[i]->at)},
                    {"vertex", now[i].vertex},

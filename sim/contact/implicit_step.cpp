@@ -521,14 +521,17 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     const double imbalanced = std::max(imbalance.force, imbalance.multiplier);
     const auto note = [&](const Imbalance& at) {
       out.load = p.load;
-      out.residual = p.load > 0 ? std::max(at.force, at.multiplier) / p.load : 0.0;
+      const double worst = std::max(at.force, at.multiplier);
+      out.residual = worst > rounding && p.load > 0 ? worst / p.load : 0.0;
     };
     note(imbalance);
     out.finite = imbalance.finite;
     if (!out.finite) return out;
     // What rounding hides of stretch may be all there is in the soft directions: at least one solve looks there.
     const double allowed = iteration == 0 ? 0.0 : p.settings.residual_target * p.load + rounding;
-    out.converged = !moving && (still || imbalanced <= allowed);
+    // A solve that moved nothing leaves rounding in stiff directions; more than that is no equilibrium.
+    if (still && imbalanced > kMostLeft * p.load + rounding) stuck = true;
+    out.converged = !moving && !stuck && (still || imbalanced <= allowed);
     if (out.converged || stuck || iteration == p.settings.iterations) {
       // Trusted steps may have come to where Phi is not lower.
       if (watch.since >= 0 && (!out.converged || p.count == 0)) {

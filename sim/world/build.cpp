@@ -304,7 +304,6 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
   m.stretch_stiffness = thread.material.stretch_stiffness;
   m.bend_stiffness = thread.material.bend_stiffness;
   m.twist_stiffness = thread.material.twist_stiffness;
-  m.rest_length = edge * thread.rest_length_scale;
   m.mass.resize(n);
   m.weight_mass.resize(n);
   m.drag.resize(n);
@@ -348,7 +347,16 @@ Thread build_thread(const ThreadParams& p, std::size_t origin) {
            .loads = {},
            .drive = {}};
   t.drawn_edge = length_of(p.points, p.closed) / static_cast<double>(edge_count(p));
+  t.rest_edge = t.drawn_edge;
+  if (p.rest_shape_as_given) {
+    // As drawn it is to be at rest: an edge is a chord, a little shorter than the curve it stands for.
+    double chords = 0;
+    for (std::size_t i = 0; i + 1 < n; ++i) chords += (x[i + 1] - x[i]).norm();
+    if (p.closed) chords += (x.front() - x.back()).norm();
+    t.rest_edge = chords / static_cast<double>(edge_count(p));
+  }
   t.model = build_model(p, x, t.drawn_edge);
+  t.model.rest_length = t.rest_edge * p.rest_length_scale;
   t.inertial = p.inertial;
   t.state.v.assign(n, p.inertial ? to_eigen(p.velocity) : Vector3d::Zero());
   t.state.ease.assign(n, 0.0);
@@ -386,6 +394,7 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
            .loads = {},
            .drive = {}};
   t.drawn_edge = from.drawn_edge;
+  t.rest_edge = from.rest_edge;
   t.inertial = from.inertial;
   rod::RodModel& m = t.model;
   m.closed = false;

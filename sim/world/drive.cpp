@@ -40,7 +40,7 @@ void World::State::apply_schedule() noexcept {
         break;
       case Key::rest_length_scale:
         for (Thread& t : threads)
-          if (t.origin == e.index) t.model.rest_length = t.drawn_edge * e.value;
+          if (t.origin == e.index) t.model.rest_length = t.rest_edge * e.value;
         break;
       case Key::drag:
         for (Thread& t : threads)

@@ -63,6 +63,7 @@ struct Thread {
   contact::Drive drive;
   std::size_t first = 0;  // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
+  double rest_edge = 0;   // rest length of an edge but for its scale [mm]
   double drawn_edge = 0;  // length of an edge as drawn [mm]
   bool inertial = false;
   bool moved_by_clamps = false;  // in this step

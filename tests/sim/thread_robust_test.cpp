@@ -194,5 +194,43 @@ TEST(Hash, IsEqualBetweenRunsAndAfterTheWorldHasMoved) {
   EXPECT_EQ(a.state_hash(), b.state_hash());
 }
 
+// What one thread holds must not leak into the next one's step.
+TEST(Robustness, AHalfImplicitThreadDoesNotFeelAnothersHeldFrame) {
+  WorldParams p = one_thread({{0, 0, 0}, {10, 0, 0}}, 20, 1e-3);
+  p.solver.implicitness = 0.5;
+  p.threads[0].clamps = {hold(Place::Kind::first, ClampParams::Hold::frame)};
+  p.threads.push_back(p.threads[0]);
+  p.threads[1].name = "free";
+  p.threads[1].clamps.clear();
+  for (Vec3& x : p.threads[1].points) x.y += 3;
+  auto world = World::create(p, {});
+  ASSERT_TRUE(world) << world.error().message;
+  for (int k = 0; k < 20; ++k) world->step({});
+  EXPECT_LT(world->measure(1, false).speed_max_mm_per_s, 1e-9);
+}
+
+TEST(Robustness, TheOrderInWhichClampsAreListedMeansNothing) {
+  double turns[2];
+  for (const bool old_first : {true, false}) {
+    WorldParams p = one_thread({{0, 0, 0}, {10, 0, 0}}, 20, 1e-3);
+    p.threads[0].twist_turns = 0.8;
+    ClampParams first = hold(Place::Kind::first, ClampParams::Hold::frame),
+                last = hold(Place::Kind::last, ClampParams::Hold::frame);
+    first.until_s = last.until_s = 0.05;
+    ClampParams inner = hold(Place::Kind::vertex, ClampParams::Hold::frame), outer = inner;
+    inner.at.vertex = 4;
+    outer.at.vertex = 16;
+    inner.from_s = outer.from_s = 0.05;
+    p.threads[0].clamps = {first, last, inner, outer};
+    if (!old_first) p.threads[0].clamps = {inner, outer, first, last};
+    auto world = World::create(p, {});
+    ASSERT_TRUE(world) << world.error().message;
+    for (int k = 0; k < 80; ++k) world->step({});
+    turns[old_first] = world->measure(0, false).twist_turns;
+  }
+  EXPECT_EQ(turns[0], turns[1]);
+  EXPECT_NEAR(turns[0], 0.8 * 12 / 20, 1e-9);  // what lies between the new ones
+}
+
 }  // namespace
 }  // namespace ligature::world
