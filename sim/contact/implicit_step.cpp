@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "sim/contact/tolerances.hpp"
+#include "sim/rod/lanes.hpp"
 
 namespace ligature::contact {
 namespace {
@@ -16,10 +17,30 @@ constexpr std::size_t kMostSpans = 12;  // whose rank-one terms are taken in; th
 using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostSpans, kMostSpans>;
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostSpans, 1>;
 
+// Sums and largest entries over flat arrays, in a fixed order.
+template <class Term>  // Term(r, load): of the entries r ..., as load(array) reads them
+double sum_over(std::size_t size, const Term& term) {
+  namespace lanes = rod::lanes;
+  lanes::Wide sums{};
+  std::size_t r = 0;
+  for (; r + lanes::kLanes <= size; r += lanes::kLanes)
+    sums += term([r](const double* from) { return lanes::load(from + r); });
+  double sum = lanes::sum(sums);
+  for (; r < size; ++r) sum += term([r](const double* from) { return from[r]; });
+  return sum;
+}
+const double* flat(const std::vector<Vector3d>& v) {
+  static_assert(sizeof(Vector3d) == 3 * sizeof(double));
+  return v.front().data();
+}
+double* flat(std::vector<Vector3d>& v) {
+  return v.front().data();
+}
+
 // Forces are differences of coordinates times stiffnesses: below this, an imbalance is rounding.
 double rounding_force(const rod::RodModel& model, const std::vector<Vector3d>& x) {
-  double extent = 0;
-  for (const Vector3d& p : x) extent = std::max(extent, p.cwiseAbs().maxCoeff());
+  const Eigen::Map<const Eigen::ArrayXd> entries(flat(x), static_cast<Eigen::Index>(3 * x.size()));
+  const double extent = std::max(0.0, entries.abs().maxCoeff());
   const double l = model.rest_length;
   return 4 * std::numeric_limits<double>::epsilon() * extent *
          (2 * model.stretch_stiffness / l + 16 * model.bend_stiffness / (l * l * l));
@@ -95,18 +116,12 @@ struct ImplicitStep::Problem {
   std::size_t spans = 0;      // whose rank-one terms are taken in
   double element_force = 0;   // of the last assembly
   double load = 0;
+  double outer_load = 0;                      // square of the largest load on a vertex
+  const double* tension = nullptr;            // as the last linearisation foresaw it; null: as it is
   double per_angle = 0;                       // 1/B of an angle
   std::array<double, kMostSpans> coupling{};  // GJ / length of each span
   bool shifted = false;                       // the last matrix was not positive definite
   double shift = 0;                           // that made the matrix positive definite the last time
-
-  double inverse_mobility(std::size_t i) const {
-    const double per_dt = 1.0 / settings.dt;
-    return model.mass[i] * per_dt * per_dt + (model.drag[i] + state.ease[i]) * per_dt;
-  }
-  Vector3d inertial_move(std::size_t i) const {  // (1/B) a
-    return model.mass[i] / settings.dt * state.v[i];
-  }
 };
 
 template <>
@@ -139,6 +154,9 @@ ImplicitStep::ImplicitStep(std::size_t most_vertices, std::size_t most_constrain
     : trial_(most_vertices),
       best_x_(most_vertices),
       start_force_(most_vertices),
+      mobility_(3 * most_vertices),
+      inertial_(3 * most_vertices),
+      outer_(3 * most_vertices),
       reaction_(most_vertices),
       theta_(most_vertices),
       trial_theta_(most_vertices),
@@ -203,6 +221,18 @@ void ImplicitStep::start_forces(Problem& p) noexcept {
     start_force_[i] = -Eigen::Map<const Vector3d>(gradient_.data() + d * i);
 }
 
+// What does not change during a solve, of every vertex; of a component each, so that loops run straight through.
+void ImplicitStep::prepare(Problem& p) noexcept {
+  const double per_dt = 1.0 / p.settings.dt;
+  for (std::size_t i = 0; i < p.model.vertices(); ++i) {
+    const double b = p.model.mass[i] * per_dt * per_dt + (p.model.drag[i] + p.state.ease[i]) * per_dt;
+    Eigen::Map<Vector3d>(mobility_.data() + 3 * i).setConstant(b);
+    Eigen::Map<Vector3d>(inertial_.data() + 3 * i) = p.model.mass[i] / p.settings.dt * p.state.v[i];
+    Eigen::Map<Vector3d>(outer_.data() + 3 * i) = p.drive.load[i] + start_force_[i];
+    p.outer_load = std::max(p.outer_load, p.drive.load[i].squaredNorm());
+  }
+}
+
 // The imbalance and, but for Hessian::none, its derivative in the band.
 template <int D>
 ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) noexcept {
@@ -213,27 +243,34 @@ ImplicitStep::Imbalance ImplicitStep::assemble(Problem& p, rod::Hessian kind) no
   rod::BlockBand<D>& a = band<D>();
   using Block = typename rod::BlockBand<D>::Block;
   if (derivative) a.restart(n, p.model.closed);
-  std::fill_n(gradient_.begin(), stride * n, 0.0);
-  p.load = 0;
+  const double *x = flat(p.state.x), *x0 = flat(p.x0);
+  double largest_motion = 0;
   for (std::size_t i = 0; i < n; ++i) {
-    const double b = p.inverse_mobility(i);
-    const Vector3d motion = b * (p.state.x[i] - p.x0[i]) - p.inertial_move(i);
-    Eigen::Map<Vector3d> g(gradient_.data() + stride * i);
-    g = motion - p.drive.load[i] - start_force_[i];
-    p.load = std::max({p.load, motion.squaredNorm(), p.drive.load[i].squaredNorm()});
-    const bool free_angle = D == 4 && i < p.model.edges();
-    if (free_angle) gradient_[stride * i + 3] = p.per_angle * (theta_[i] - theta0_[i]);
-    if (!derivative) continue;
-    Block diagonal = b * Block::Identity();
-    if constexpr (D == 4) diagonal(3, 3) = free_angle ? p.per_angle : 1.0;
-    a.add(i, diagonal);
+    double square = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const std::size_t r = 3 * i + c;
+      const double motion = mobility_[r] * (x[r] - x0[r]) - inertial_[r];
+      gradient_[stride * i + c] = motion - outer_[r];
+      square += motion * motion;
+    }
+    largest_motion = square > largest_motion ? square : largest_motion;
   }
+  p.load = std::max(largest_motion, p.outer_load);
+  if constexpr (D == 4)
+    for (std::size_t i = 0; i < n; ++i)
+      gradient_[stride * i + 3] = i < p.model.edges() ? p.per_angle * (theta_[i] - theta0_[i]) : 0.0;
+  if (derivative)
+    for (std::size_t i = 0; i < n; ++i) {
+      Eigen::Matrix<double, D, 1> diagonal = Eigen::Matrix<double, D, 1>::Constant(mobility_[3 * i]);
+      if constexpr (D == 4) diagonal[3] = i < p.model.edges() ? p.per_angle : 1.0;
+      a.add_diagonal(i, diagonal);
+    }
   if constexpr (D == 1)
     p.element_force =
         rod::add_elastic_scalar(p.model, p.state.x, p.state.twist, lambda, gradient_.data(), derivative ? &a : nullptr);
   else
-    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, tension_.data(),
-                                          gradient_.data(), derivative ? &a : nullptr);
+    p.element_force = rod::add_elastic<D>(p.model, p.state.x, p.state.twist, kind, lambda, p.tension, gradient_.data(),
+                                          derivative ? &a : nullptr);
   p.load = std::max(std::sqrt(p.load), p.element_force);
 
   Imbalance out;
@@ -326,6 +363,7 @@ void ImplicitStep::right_hand_sides(Problem& p) noexcept {
       for (std::size_t i = 0; i < p.model.edges(); ++i)
         if (p.state.twist.edge_held(i)) a.prescribe(own * i + 3, 0.0, step_.data());
   }
+  if (spans == 0) return;  // they stand in step_ already
   for (std::size_t r = 0; r < rows; ++r) {
     double* row = right_.data() + r * columns;
     for (std::size_t c = 0; c < sides; ++c) row[c] = step_[r * sides + c];
@@ -368,7 +406,7 @@ void ImplicitStep::solve_linear(Problem& p) noexcept {
   constexpr std::size_t own = D == 1 ? 1 : D, sides = D == 1 ? 3 : 1;
   const std::size_t rows = own * p.model.vertices();
   const std::size_t spans = D == 3 ? p.spans : 0, columns = sides + spans;
-  band<D>().solve(right_.data(), columns);
+  band<D>().solve(spans > 0 ? right_.data() : step_.data(), columns);
   if (spans > 0) {
     const auto count = static_cast<Eigen::Index>(spans);
     SmallMatrix inner = SmallMatrix::Zero(count, count);
@@ -387,20 +425,24 @@ void ImplicitStep::solve_linear(Problem& p) noexcept {
     for (std::size_t r = 0; r < rows; ++r)
       for (std::size_t s = 0; s < spans; ++s)
         right_[r * columns] -= share[static_cast<Eigen::Index>(s)] * right_[r * columns + sides + s];
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t c = 0; c < sides; ++c) step_[r * sides + c] = right_[r * columns + c];
   }
-  for (std::size_t r = 0; r < rows; ++r)
-    for (std::size_t c = 0; c < sides; ++c) step_[r * sides + c] = right_[r * columns + c];
+}
+
+// What inertia, drag and load are of Phi.
+double ImplicitStep::excess(const Problem& p, const std::vector<Vector3d>& x) const noexcept {
+  return sum_over(3 * p.model.vertices(), [&](const auto& load) {
+    const auto moved = load(flat(x)) - load(flat(p.x0));
+    return (0.5 * load(mobility_.data()) * moved - (load(inertial_.data()) + load(outer_.data()))) * moved;
+  });
 }
 
 double ImplicitStep::merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
                            const std::vector<double>& theta) const noexcept {
   const double lambda = p.settings.implicitness;
   double sum = lambda * rod::elastic_energy(p.model, x, twist).sum();
-  for (std::size_t i = 0; i < p.model.vertices(); ++i) {
-    const Vector3d moved = x[i] - p.x0[i];
-    sum += 0.5 * p.inverse_mobility(i) * moved.squaredNorm() -
-           (p.inertial_move(i) + p.drive.load[i] + start_force_[i]).dot(moved);
-  }
+  sum += excess(p, x);
   if (p.model.angles_unknown)
     for (std::size_t i = 0; i < p.model.edges(); ++i)
       sum += 0.5 * p.per_angle * (theta[i] - theta0_[i]) * (theta[i] - theta0_[i]);
@@ -409,18 +451,12 @@ double ImplicitStep::merit(const Problem& p, const std::vector<Vector3d>& x, con
   return sum;
 }
 
-void ImplicitStep::take_tension(const Problem& p) noexcept {
-  for (std::size_t i = 0; i < p.model.edges(); ++i)
-    tension_[i] =
-        p.model.stretch_stiffness * ((p.state.x[p.model.next(i)] - p.state.x[i]).norm() / p.model.rest_length - 1);
-}
-
 // To the point of least merit that was seen, with frames carried there and tension as it is there.
 void ImplicitStep::go_back(Problem& p) noexcept {
   const rod::RodModel& m = p.model;
   std::copy_n(best_x_.begin(), m.vertices(), p.state.x.begin());
   std::copy_n(best_theta_.begin(), m.vertices(), theta_.begin());
-  take_tension(p);
+  p.tension = nullptr;
   if (m.angles_unknown) p.state.twist = best_twist_;
   carry(p, p.state.twist, p.state.x, theta_);
 }
@@ -431,21 +467,15 @@ void ImplicitStep::go_back(Problem& p) noexcept {
 // stiff thread round a turn in many small steps.
 void ImplicitStep::balance_whole(Problem& p, double most_turn) noexcept {
   const std::size_t n = p.model.vertices();
-  const auto pull = [&](std::size_t i) -> Vector3d { return p.inertial_move(i) + p.drive.load[i] + start_force_[i]; };
-  const auto excess = [&] {  // of Phi, without what the shape adds to it
-    double q = 0;
-    for (std::size_t i = 0; i < n; ++i) {
-      const Vector3d moved = p.state.x[i] - p.x0[i];
-      q += (0.5 * p.inverse_mobility(i) * moved - pull(i)).dot(moved);
-    }
-    return q;
+  const auto pull = [&](std::size_t i) -> Vector3d {
+    return Eigen::Map<const Vector3d>(inertial_.data() + 3 * i) + Eigen::Map<const Vector3d>(outer_.data() + 3 * i);
   };
-  double before = excess();
+  double before = excess(p, p.state.x);  // without what the shape adds to it
   for (int round = 0; round < kMostWholeRounds; ++round) {
     double sum = 0;
     Vector3d force = Vector3d::Zero(), centre = Vector3d::Zero();
     for (std::size_t i = 0; i < n; ++i) {
-      const double b = p.inverse_mobility(i);
+      const double b = mobility_[3 * i];
       sum += b;
       force += pull(i) - b * (p.state.x[i] - p.x0[i]);
       centre += b * p.state.x[i];
@@ -455,7 +485,7 @@ void ImplicitStep::balance_whole(Problem& p, double most_turn) noexcept {
     Vector3d torque = Vector3d::Zero();
     Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();
     for (std::size_t i = 0; i < n; ++i) {
-      const double b = p.inverse_mobility(i);
+      const double b = mobility_[3 * i];
       const Vector3d arm = p.state.x[i] - centre;
       torque += arm.cross(pull(i) - b * (p.state.x[i] - p.x0[i]));
       inertia += b * (arm.squaredNorm() * Eigen::Matrix3d::Identity() - arm * arm.transpose());
@@ -471,7 +501,7 @@ void ImplicitStep::balance_whole(Problem& p, double most_turn) noexcept {
       const Vector3d arm = p.state.x[i] - centre;
       p.state.x[i] += move + (rotated(arm, turn) - arm);
     }
-    const double after = excess();
+    const double after = excess(p, p.state.x);
     if (after > before + kMeritNoise * (std::abs(before) + std::abs(after))) {
       std::copy_n(trial_.begin(), n, p.state.x.begin());
       return;
@@ -500,7 +530,6 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
                                std::min(kMostParts, std::max(1, p.settings.iterations / 2)));
   const bool prescribed = furthest_held > 0;
 
-  take_tension(p);
   Watch watch;
   bool stuck = false;  // no part of the last step would have let Phi fall
   bool still = false;  // the last solve moved nothing: what is left of the residual is force in stiff directions
@@ -567,19 +596,20 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     }
     solve_linear<D>(p);
     ++out.iterations;
+    double sum = 0;  // a maximum would swallow a NaN
     double furthest = 0;
     double fraction = 1.0;
     for (std::size_t i = 0; i < n; ++i) {
       const Eigen::Map<const Vector3d> d(step_.data() + stride * i);
-      if (!std::isfinite(d.sum())) return out.finite = false, out;
+      sum += d.sum();
       furthest = std::max(furthest, d.cwiseAbs().maxCoeff());
-      if (fixed_[i]) continue;
+      if (moving || !(d.squaredNorm() > travel_limit * travel_limit) || fixed_[i]) continue;
       // From where inertia alone would take it; shortened as a whole, so that the direction stays one of descent.
-      const Vector3d from = state.x[i] - p.x0[i] - p.inertial_move(i) / std::max(p.inverse_mobility(i), 1e-300);
-      const double size = d.norm();
-      if (!moving && (from + d).norm() > travel_limit && size > travel_limit)
-        fraction = std::min(fraction, travel_limit / size);
+      const Eigen::Map<const Vector3d> inertial(inertial_.data() + 3 * i);
+      const Vector3d from = state.x[i] - p.x0[i] - inertial / std::max(mobility_[3 * i], 1e-300);
+      if ((from + d).norm() > travel_limit) fraction = std::min(fraction, travel_limit / d.norm());
     }
+    if (!std::isfinite(sum)) return out.finite = false, out;
     if (fraction < 1.0) out.limited = true;
 
     const auto try_at = [&](double f) {
@@ -590,14 +620,13 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
     };
     const bool careful = !moving && furthest > kSmallMove * model.rest_length;
     if (careful) {
-      double slope = 0;  // of Phi along the step, negative
-      for (std::size_t r = 0; r < stride * n; ++r) slope += gradient_[r] * step_[r];
-      slope = std::min(slope, 0.0);
+      const double slope = std::min(  // of Phi along the step, negative
+          sum_over(stride * n, [&](const auto& load) { return load(gradient_.data()) * load(step_.data()); }), 0.0);
       const double here = merit(p, state.x, state.twist, theta_), noise = kMeritNoise * std::abs(here);
       if (watch.since < 0 || here <= watch.merit + kArmijo * watch.slope + noise) {
         watch = {.since = 0, .strict = watch.strict, .merit = here, .slope = slope};
         std::copy_n(state.x.begin(), n, best_x_.begin());
-        std::copy_n(theta_.begin(), n, best_theta_.begin());
+        if constexpr (D == 4) std::copy_n(theta_.begin(), n, best_theta_.begin());
         if (model.angles_unknown) best_twist_ = state.twist;
       } else if (p.count == 0 && ++watch.since > kMostTrusted) {
         go_back(p);
@@ -626,7 +655,10 @@ StepOutcome ImplicitStep::run(Problem& p) noexcept {
       fraction = 1.0;
       try_at(fraction);
     }
-    for (std::size_t i = 0; i < model.edges(); ++i) {  // tension as the linearisation sees it after the step
+    const bool assembles = iteration + 1 < p.settings.iterations;
+    if (assembles) p.tension = tension_.data();
+    for (std::size_t i = 0; assembles && i < model.edges();
+         ++i) {  // tension as the linearisation sees it after the step
       const std::size_t j = model.next(i);
       const Vector3d e = state.x[j] - state.x[i], d = trial_[j] - trial_[i] - e;
       const double length = std::max(e.norm(), 1e-150);
@@ -664,6 +696,7 @@ StepOutcome ImplicitStep::solve(const rod::RodModel& model, const std::vector<Ve
     p.per_angle = std::max({model.angle_drag / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
   }
   start_forces(p);
+  prepare(p);
   if (count == 0 && drive.held.empty()) {
     balance_whole(p, kMostGuessedTurn);
     carry(p, state.twist, state.x, theta_);

@@ -118,13 +118,16 @@ class ImplicitStep {
   double merit(const Problem& p, const std::vector<Vector3d>& x, const rod::Twist& twist,
                const std::vector<double>& theta) const noexcept;
   void start_forces(Problem& p) noexcept;
-  void take_tension(const Problem& p) noexcept;
+  void prepare(Problem& p) noexcept;
+  double excess(const Problem& p, const std::vector<Vector3d>& x) const noexcept;
   void go_back(Problem& p) noexcept;
   void balance_whole(Problem& p, double most_turn) noexcept;
 
   std::vector<Vector3d> trial_;                                    ///< x to be judged                               (n)
   std::vector<Vector3d> best_x_;                                   ///< where Phi was least                          (n)
   std::vector<Vector3d> start_force_;                              ///< (1 - lambda) F(x0), without load [uN]        (n)
+  std::vector<double> mobility_, inertial_;                        ///< 1/B and (1/B) a of each component         (3 n)
+  std::vector<double> outer_;                                      ///< load and start force [uN]                (3 n)
   std::vector<Vector3d> reaction_;                                 ///< dPhi/dx at the end [uN]                      (n)
   std::vector<double> theta_, trial_theta_, theta0_, best_theta_;  ///< angles as unknowns  (n)
   std::vector<double> gradient_;        ///< dPhi/d(unknowns)                             (4 n)

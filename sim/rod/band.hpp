@@ -47,6 +47,7 @@ class BlockBand {
 
   /// Adds to block (i, i). The lower triangle is read.
   void add(std::size_t i, const Block& block) noexcept;
+  void add_diagonal(std::size_t i, const Eigen::Matrix<double, D, 1>& diagonal) noexcept;
   /// Adds to block (i, j), and its transpose to (j, i). @pre i != j, at most two apart (round the ring when closed)
   void add(std::size_t i, std::size_t j, const Block& block) noexcept;
   /// Adds to the blocks (i, i), (i+1, i) and (i+2, i) at once, but for those beyond an open rod's end.
@@ -144,6 +145,19 @@ inline void BlockBand<D>::add(std::size_t i, const Block& block) noexcept {
     const auto first = static_cast<int>(i < chain_ ? i - half_ : 2 + i - chain_) * D;
     for (int c = 0; c < D; ++c)
       for (int r = c; r < D; ++r) core_[first + r][first + c] += block(r, c);
+  }
+}
+
+template <int D>
+inline void BlockBand<D>::add_diagonal(std::size_t i, const Eigen::Matrix<double, D, 1>& diagonal) noexcept {
+  assert(i < vertices_);
+  if (i < half_ || (i > half_ + 1 && i < chain_)) {
+    const bool back = i >= half_;
+    double(*at)[2] = columns_[back ? last() - i : i].at;
+    for (int c = 0; c < D; ++c) at[place(c, c)][back ? 1 : 0] += diagonal[c];
+  } else {
+    const auto first = static_cast<int>(i < chain_ ? i - half_ : 2 + i - chain_) * D;
+    for (int c = 0; c < D; ++c) core_[first + c][first + c] += diagonal[c];
   }
 }
 
