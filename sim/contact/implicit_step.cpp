@@ -17,8 +17,8 @@ constexpr std::size_t kMostSpans = 12;  // whose rank-one terms are taken in; th
 using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostSpans, kMostSpans>;
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostSpans, 1>;
 
-// Sums and largest entries over flat arrays, in a fixed order.
-template <class Term>  // Term(r, load): of the entries r ..., as load(array) reads them
+// A sum over flat arrays, several entries side by side, in a fixed order.
+template <class Term>  // term(load): of the entries that load(array) reads
 double sum_over(std::size_t size, const Term& term) {
   namespace lanes = rod::lanes;
   lanes::Wide sums{};

@@ -1,7 +1,6 @@
 #pragma once
 /// Several doubles side by side: as many as a register of this machine has, plain code elsewhere. Every lane rounds as
-/// a scalar would, so that neither the number of lanes nor the optimiser shows in a result. For .cpp files of this
-/// room.
+/// a scalar would, so that neither the number of lanes nor the optimiser shows in a result. For .cpp files of sim.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
