@@ -14,7 +14,7 @@ struct Overlap {
 };
 
 /// Two pieces overlap when their axes are nearer than the sum of the radii. Along one thread, pieces less than two
-/// diameters of arc apart are neighbours and may be near, but a corner may not fold back by less than 30 degrees.
+/// diameters of arc apart are neighbours and may be near, but a corner may not fold back by less than 5 degrees.
 /// At most 5e7 pairs are looked at; a scene more crowded than that answers for the pairs seen.
 std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& threads);
 

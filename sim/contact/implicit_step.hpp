@@ -19,7 +19,8 @@
 /// remembered, and where no better one is found within kMostTrusted steps the search goes back to it and takes one step
 /// that does descend (watchdog [Chamberlain 1982]). A Hessian that is not positive definite is shifted until it is.
 /// Quasi-static twist couples all joints of a span: a rank-one term per span, taken in by the Woodbury identity.
-/// Iterations are bounded, and the outcome is never above the start in Phi, so that a step cannot explode.
+/// Iterations are bounded. Where neither contacts nor a prescribed motion change Phi on the way, the outcome is never
+/// above the start in it, so that a step cannot explode; among contacts every iteration descends by itself.
 /// Differs from the thesis (one linear solve, then a projected iteration on the coupling matrix): contacts with rigid
 /// bodies never leave the band, so the coupling matrix is not needed here.
 #include <Eigen/Core>
