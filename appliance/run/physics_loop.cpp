@@ -11,8 +11,8 @@ PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, w
 }
 
 void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
-  static constexpr std::array<const char*, kStepStages> kNames{"instruments", "detect",    "couple",
-                                                               "solve",       "integrate", "finish"};
+  static constexpr std::array<const char*, kStepStages> kNames{"instruments", "detect",     "couple", "solve",
+                                                               "integrate",   "continuous", "finish"};
   static_cast<PhysicsLoop*>(context)->monitor_.stage(kNames[static_cast<std::size_t>(stage)], rt::monotonic_now_ns());
 }
 

@@ -20,7 +20,7 @@ void StageTimes::end_step() {
   total_ms_ = ms_between(begun_, Clock::now());
   total_.add(total_ms_);
   for (std::size_t c = 0; c < kStageColumns.size(); ++c) {
-    column_ms_[c] = kStageColumns[c].stage < 0 ? 0 : stage_ms_[static_cast<std::size_t>(kStageColumns[c].stage)];
+    column_ms_[c] = stage_ms_[static_cast<std::size_t>(kStageColumns[c].stage)];
     columns_[c].add(column_ms_[c]);
   }
   // A step belongs to the window in which it ends; the window (0, 30 ms] has index 0.

@@ -10,18 +10,17 @@
 
 namespace ligature::simulate {
 
-/// The stages of CONTRACT and where they come from. `continuous` (continuous collision detection) does not exist in
-/// this version's physics: its column is 0. `instruments` and `finish` are the rest of the step.
+/// The stages of CONTRACT and where they come from. `instruments` and `finish` are the rest of the step.
 struct StageColumn {
   const char* name;
-  int stage;  ///< StepStage, or -1
+  int stage;  ///< StepStage
 };
 inline constexpr std::array<StageColumn, 7> kStageColumns{{
     {"integrate", static_cast<int>(StepStage::integrate)},
     {"detect", static_cast<int>(StepStage::detect)},
     {"couple", static_cast<int>(StepStage::couple)},
     {"solve", static_cast<int>(StepStage::solve)},
-    {"continuous", -1},
+    {"continuous", static_cast<int>(StepStage::continuous)},
     {"instruments", static_cast<int>(StepStage::instruments)},
     {"finish", static_cast<int>(StepStage::finish)},
 }};

@@ -14,19 +14,27 @@ enum StepFlag : std::uint32_t {
   step_grasped = 1u << 4,              ///< a grasp began in this step
   step_released = 1u << 5,             ///< a grasp ended in this step
   step_limited = 1u << 6,  ///< a vertex wanted to move further than a step may: look for a jump of the tracking
+  step_crossing_prevented = 1u << 7,  ///< strands would have crossed, the motion was cut short: move more slowly
+  step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
 };
 
 /// Stages of the step in the order in which they run, for whoever measures them (sim has no clock).
-enum class StepStage : std::uint8_t { instruments, detect, couple, solve, integrate, finish };
-inline constexpr int kStepStages = 6;
+/// Those from detect to integrate come round once per linearisation: their times add up.
+enum class StepStage : std::uint8_t { instruments, detect, couple, solve, integrate, continuous, finish };
+inline constexpr int kStepStages = 7;
 
 struct StepReport {
   std::uint64_t step = 0;
   std::uint32_t flags = step_ok;
   std::uint32_t contacts = 0;
-  std::uint32_t iterations = 0;  ///< linear solves spent
-  double residual = 0;           ///< of the contact problem, relative to the load
+  std::uint32_t iterations = 0;          ///< linear solves spent
+  double residual = 0;                   ///< force imbalance left, relative to the load
+  std::uint32_t contact_iterations = 0;  ///< of the solver of contacts between strands
+  double contact_residual = 0;           ///< natural map residual of the last contact problem between strands
   double worst_penetration_mm = 0;
+  std::uint32_t crossings_prevented = 0;  ///< times that the motion was cut short before strands crossed
+  std::uint32_t crossings_found = 0;      ///< pairs of edges that the audit could not prove apart; the step was undone
+  double held_lag_mm = 0;                 ///< worst distance of a held vertex from where it was told to be
   std::uint32_t grasped_vertices = 0;
 };
 

@@ -108,6 +108,11 @@ struct ForcepsParams {
 };
 
 struct SolverParams {
+  /// Who solves the contacts between threads. nncg and pgs are the thesis's: every contact, with obstacles too, goes
+  /// through the coupling matrix.
+  enum class Contact : std::uint8_t { standard, nncg, pgs };
+  Contact contact = Contact::standard;
+  int contact_iterations = 60;    ///< bound for one contact problem (10 in the thesis)
   int iterations = 50;            ///< bound for one step, in linear solves; 1 = one linearisation, as the thesis does
   double residual_target = 1e-9;  ///< force imbalance over the forces that act
   double implicitness = 1;        ///< lambda: forces are taken as lambda F(end of step) + (1 - lambda) F(start)

@@ -101,6 +101,8 @@ struct World::State {
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
   std::size_t scheduled = 0;  // entries of the schedule that have been applied
+  InlineExecutor here;
+  Executor* executor = &here;
   StageObserver observer = nullptr;
   void* observer_context = nullptr;
   bool inject = false;

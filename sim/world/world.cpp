@@ -185,6 +185,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.stage(StepStage::solve);
   s.integrate(report);
   s.stage(StepStage::integrate);
+  s.stage(StepStage::continuous);
   for (const Grasp& g : s.grasps) report.grasped_vertices += static_cast<std::uint32_t>(g.held.size());
   ++s.step;
   s.stage(StepStage::finish);
@@ -260,6 +261,10 @@ std::uint64_t World::state_hash() const noexcept {
 void World::observe_stages(StageObserver observer, void* context) noexcept {
   state_->observer = observer;
   state_->observer_context = context;
+}
+
+void World::use_executor(Executor* executor) noexcept {
+  state_->executor = executor ? executor : &state_->here;
 }
 
 void World::inject_non_finite() noexcept {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "sim/base/executor.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/instrument_sample.hpp"
 #include "sim/contract/scene_snapshot.hpp"
@@ -44,9 +45,10 @@ struct ClampMeasure {
 struct ContactMeasure {
   std::size_t thread = 0;
   double s_mm = 0;  ///< rest arc length on the thread
-  enum class Other : std::uint8_t { plane, forceps };
+  enum class Other : std::uint8_t { plane, forceps, thread };
   Other other = Other::plane;
-  std::size_t index = 0;                                    ///< of the plane; of the forceps
+  std::size_t index = 0;                                    ///< of the plane; of the forceps; of the other thread
+  double other_s_mm = 0;                                    ///< rest arc length on the other thread
   double gap_mm = 0, normal_force = 0, friction_force = 0;  ///< [uN]
   bool sliding = false;
 };
@@ -76,6 +78,9 @@ class World {
   /// Hash of the whole dynamic state, bit for bit.
   std::uint64_t state_hash() const noexcept;
   void observe_stages(StageObserver observer, void* context) noexcept;
+  /// Who runs independent parts of a step from now on (it must outlive the world); null: the caller of step(). The
+  /// result has the same bits whoever does.
+  void use_executor(Executor* executor) noexcept;
 
   // ---- reports; allocate, so never from a real-time thread
   std::size_t thread_count() const noexcept;

@@ -138,8 +138,8 @@ bool measure_stages(Table& table, const std::string& profile_file) {
   }
   table.add("physics step, all", *steps);
   table.add("physics step, thread grasped", *held);
-  static constexpr std::array<const char*, kStepStages> kNames{"  instruments", "  detect",    "  couple",
-                                                               "  solve",       "  integrate", "  finish"};
+  static constexpr std::array<const char*, kStepStages> kNames{"  instruments", "  detect",     "  couple", "  solve",
+                                                               "  integrate",   "  continuous", "  finish"};
   for (std::size_t i = 0; i < kNames.size(); ++i) table.add(kNames[i], stages->histograms[i]);
   table.add("snapshot", *snap);
   char text[64];

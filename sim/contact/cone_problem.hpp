@@ -1,0 +1,75 @@
+#pragma once
+/// The contact problem of one linearisation, and those who solve it.
+///
+/// For m contacts with axes (n, t1, t2), forces r and motions u = W r + q, u_n the gap that is left at the end of the
+/// step and u_t the slip in it:
+///
+///   u_n >= 0,  r_n >= 0,  u_n r_n = 0                                   (Signorini)
+///   |r_t| <= mu r_n;  where u_t != 0, r_t = -mu r_n u_t / |u_t|          (Coulomb, exact cone)
+///
+/// that is r in K and u + mu |u_t| n in K* and orthogonal (De Saxce and Feng 1998). The natural map residual
+/// r - P_K(r - rho (u + mu |u_t| n)) is zero exactly at a solution.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/base/result.hpp"
+
+namespace ligature::contact {
+
+enum class ConeMethod : std::uint8_t {
+  standard,  ///< the product's: warm start, exact-cone sweeps, acceleration where the residual asks for it
+  nncg,      ///< non-smooth nonlinear conjugate gradients as the thesis has them, with its limit on the step
+  pgs,       ///< projected Gauss-Seidel as the thesis has it
+};
+
+/// Plain views; memory is the caller's.
+struct ConeProblem {
+  std::size_t count = 0;       ///< m
+  const double* w = nullptr;   ///< W, symmetric positive semidefinite, row by row [mm/uN]    (3m rows of `stride`)
+  std::size_t stride = 0;      ///< doubles from one row of W to the next, >= 3m
+  const double* q = nullptr;   ///< motion without these forces: (gap, slip, slip) [mm]                 (3m)
+  const double* mu = nullptr;  ///<                                                                     (m)
+};
+
+struct ConeSettings {
+  ConeMethod method = ConeMethod::standard;
+  int iterations = 60;            ///< sweeps or gradient steps at most, of all kinds together
+  double residual_target = 1e-6;  ///< stops below; 0 = never before the bound
+};
+
+struct ConeOutcome {
+  int iterations = 0;   ///< spent
+  double residual = 0;  ///< of the forces returned, relative to the load
+};
+
+/// Natural map residual with rho of a contact the inverse of the mean diagonal of its block of W, over the larger of
+/// |r| and rho |q_n-|: dimensionless, 0 for a problem that nothing loads. @param u W r + q, (3m)
+double natural_residual(const ConeProblem& problem, const double* r, const double* u) noexcept;
+
+/// Workspace; takes all memory in the constructor.
+class ConeSolver {
+ public:
+  explicit ConeSolver(std::size_t most_contacts);
+  /// @param r forces, in: warm start (need not be in the cone), out: in the cone, whatever happened on the way [uN]
+  /// (3m)
+  /// @rt bounded by iterations * m^2, no allocation
+  ConeOutcome solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
+  /// W r + q of the forces returned last. (3m)
+  const double* motion() const noexcept { return u_.data(); }
+
+ private:
+  std::vector<double> u_;
+};
+
+/// A contact problem with its memory, to be kept in a file for the regression set.
+struct StoredConeProblem {
+  std::vector<double> w, q, mu, warm;  ///< w dense (3m x 3m)
+  ConeProblem view() const;
+};
+/// Text, exact (hexadecimal floating point). Never on a real-time path.
+Result<StoredConeProblem> parse_cone_problem(const std::string& text);
+std::string print_cone_problem(const ConeProblem& problem, const double* warm);
+
+}  // namespace ligature::contact

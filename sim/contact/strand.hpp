@@ -1,0 +1,39 @@
+#pragma once
+/// Threads as contact between them sees them: polylines with a radius.
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+
+namespace ligature::contact {
+
+using Eigen::Vector3d;
+
+/// A thread's vertices, where they are now. Edge i joins vertex i to i+1, of a closed strand the last one to the first.
+struct Strand {
+  const Vector3d* x = nullptr;  ///< p_WV_W [mm]                                              (vertices)
+  std::size_t vertices = 0;
+  bool closed = false;
+  double radius = 0;       ///< h [mm]
+  double rest_length = 0;  ///< of an edge [mm]
+
+  std::size_t edges() const { return closed ? vertices : vertices - 1; }
+  std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }
+};
+
+/// Two edges, (strand_a, edge_a) < (strand_b, edge_b) in lexicographic order.
+struct EdgePair {
+  std::uint32_t strand_a = 0, edge_a = 0, strand_b = 0, edge_b = 0;
+  friend auto operator<=>(const EdgePair&, const EdgePair&) = default;
+};
+
+/// A place where two strands touch or may touch in this step.
+struct StrandContact {
+  EdgePair pair;             ///< also its identity from step to step
+  double sa = 0, sb = 0;     ///< the two places: (1 - s) x_i + s x_(i+1), s in [0, 1]
+  Vector3d normal{0, 0, 1};  ///< unit, from b to a, keeps its side while the pair stays near              W
+  double gap = 0;            ///< normal . (p_a - p_b) - (radius_a + radius_b) [mm]
+  Vector3d force{0, 0, 0};   ///< on a; on b the opposite; of the step before when it was found   W [uN]
+  bool sliding = false;      ///< at the end of the step
+};
+
+}  // namespace ligature::contact
