@@ -1,0 +1,623 @@
+#!/usr/bin/env python3
+"""Draws the starting curves of the knot scenarios: loose, smooth, clear of themselves; and proves which knots they are.
+
+    make_knots.py                  writes points/*.csv (x,y,z in mm, as `points_file` reads them)
+    make_knots.py --check          writes nothing; exit 1 unless every committed file is what would be written
+    make_knots.py --pictures DIR   also draws every curve, seen along -z, as DIR/NAME.png
+
+Python's standard library alone; the same files on every run.
+
+Curves are built in diameters d and then scaled. A *throw* is a stretch along x in which two strands wind round each
+other by k half turns: k = 3 is a single throw, 5 a double one. A enters at the bottom on one side and leaves at the
+top of the other; B mirrors it. Throws are stacked along y and joined by half circles:
+
+        A tail <--\\   /--> B tail        throw 2, hand s2
+                 XXXXX
+              B (     ) A                 hand s2 = -s1: reef, = s1: granny
+                 XXXXX
+     A load >----/   \\----< B load       throw 1, hand s1
+
+Loaded at both lower ends and loose at both upper ones that is a reef or granny: the tails lie on one side. The same
+curve with B run from its upper end is thief or grief: the tails lie on opposite sides. Every file of a two-thread tie
+runs from its loaded end to its tail.
+
+What is proven, by other means than the drawing: distance between strands more than 1.3 d wherever they are more than
+pi d / 2 of arc apart, radius of curvature above 0.8 d, and the Jones polynomial of the closed curve by Kauffman's
+state sum over the crossings found in a skew projection, against products of tabulated polynomials.
+"""
+import argparse
+import math
+import pathlib
+import struct
+import sys
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+STEP = 0.25  # between drawn points where a curve bends [d]
+
+
+# ---------------------------------------------------------------- vectors and polylines
+
+def add(a, b, f=1.0):
+    return (a[0] + f * b[0], a[1] + f * b[1], a[2] + f * b[2])
+
+
+def sub(a, b):
+    return (a[0] - b[0], a[1] - b[1], a[2] - b[2])
+
+
+def dot(a, b):
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+def cross(a, b):
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def norm(a):
+    return math.sqrt(dot(a, a))
+
+
+def length(curve):
+    return sum(norm(sub(b, a)) for a, b in zip(curve, curve[1:]))
+
+
+def scaled(curve, f):
+    return [(f * x, f * y, f * z) for x, y, z in curve]
+
+
+def joined(*parts):
+    """Polylines one after another; a point that repeats the one before is dropped."""
+    out = []
+    for part in parts:
+        for p in part:
+            if not out or norm(sub(p, out[-1])) > 1e-6:
+                out.append(p)
+    return out
+
+
+def sampled(f, a, b, step=STEP):
+    """f over [a, b] at equal arc lengths of about `step`."""
+    fine = [f(a + (b - a) * i / 4000) for i in range(4001)]
+    return resampled(fine, step)
+
+
+def resampled(curve, step):
+    total = length(curve)
+    n = max(2, round(total / step))
+    out, done, i = [curve[0]], 0.0, 0
+    for k in range(1, n):
+        want = total * k / n
+        while done + norm(sub(curve[i + 1], curve[i])) < want:
+            done += norm(sub(curve[i + 1], curve[i]))
+            i += 1
+        piece = sub(curve[i + 1], curve[i])
+        out.append(add(curve[i], piece, (want - done) / norm(piece)))
+    return out + [curve[-1]]
+
+
+def spline(points, closed=False):
+    """The smooth curve through these points: natural (or periodic) cubic over their chord lengths."""
+    n = len(points)
+    if closed:
+        wrap = 6
+        ring = [points[i % n] for i in range(-wrap, n + wrap + 1)]
+        fine, knots = _natural(ring)
+        return resampled([p for p, t in fine if knots[wrap] <= t <= knots[wrap + n]], STEP)[:-1]
+    fine, _ = _natural(points)
+    return resampled([p for p, _ in fine], STEP)
+
+
+def _natural(points):
+    n = len(points)
+    t = [0.0]
+    for a, b in zip(points, points[1:]):
+        t.append(t[-1] + norm(sub(b, a)) ** 0.5)  # centripetal: no overshoot
+    second = []
+    for c in range(3):
+        y = [p[c] for p in points]
+        m, u = [0.0] * n, [0.0] * n
+        for i in range(1, n - 1):  # tridiagonal, Thomas
+            s = (t[i] - t[i - 1]) / (t[i + 1] - t[i - 1])
+            p = s * m[i - 1] + 2
+            m[i] = (s - 1) / p
+            d = (y[i + 1] - y[i]) / (t[i + 1] - t[i]) - (y[i] - y[i - 1]) / (t[i] - t[i - 1])
+            u[i] = (6 * d / (t[i + 1] - t[i - 1]) - s * u[i - 1]) / p
+        k = [0.0] * n
+        for i in range(n - 2, -1, -1):
+            k[i] = m[i] * k[i + 1] + u[i]
+        second.append(k)
+    fine = []
+    for i in range(n - 1):
+        h = t[i + 1] - t[i]
+        for j in range(100 if i < n - 2 else 101):
+            b = j / 100
+            a = 1 - b
+            fine.append((tuple(
+                a * points[i][c] + b * points[i + 1][c]
+                + ((a ** 3 - a) * second[c][i] + (b ** 3 - b) * second[c][i + 1]) * h * h / 6
+                for c in range(3)), t[i] + b * h))
+    return fine, t
+
+
+def trimmed(curve, total, start=None):
+    """With straight ends along the end tangents so that the whole is `total` long, `start` of it before the curve."""
+    spare = total - length(curve)
+    if spare < 0:
+        raise SystemExit(f"a curve of {length(curve):.1f} does not fit into {total:.1f}")
+    start = spare / 2 if start is None else start
+    first, last = sub(curve[0], curve[1]), sub(curve[-1], curve[-2])
+    return joined([add(curve[0], first, start / norm(first))], curve,
+                  [add(curve[-1], last, (spare - start) / norm(last))])
+
+
+# ---------------------------------------------------------------- throws and ties
+
+def smooth(u):
+    """0 to 1 over [-1, 1] with no slope at the ends."""
+    s = min(max((u + 1) / 2, 0.0), 1.0)
+    return s * s * (3 - 2 * s)
+
+
+def half_circle(start, end, side):
+    """Half circle in a plane of constant z from start to end, bulging to `side` (+-1 along x)."""
+    radius, mid = (end[1] - start[1]) / 2, (end[1] + start[1]) / 2
+    return sampled(lambda a: (start[0] + side * abs(radius) * math.cos(a), mid + radius * math.sin(a), start[2]),
+                   -math.pi / 2, math.pi / 2)
+
+
+def throw_strands(k, hand, y, from_left, r=0.9, half_width=None):
+    """A and B of one throw, each in its own direction of travel; A enters from the left or from the right."""
+    w = half_width or 2.0 * k
+
+    def angle(u):  # of A round the axis of the throw; right-handed where it grows with x
+        return math.pi + hand * k * math.pi * (smooth(u) if from_left else smooth(u) - 1)
+
+    def strand(shift):
+        return lambda u: (w * u, y + r * math.cos(angle(u) + shift), r * math.sin(angle(u) + shift))
+    side = -1 if from_left else 1
+    return sampled(strand(0), side, -side), sampled(strand(math.pi), -side, side)
+
+
+def tie(throws, gap=5.0):
+    """Strands A, B of a tie, from the loaded ends to the tails. throws: (half turns, hand), from the first one up."""
+    a_parts, b_parts, y = [], [], 0.0
+    width = max(2.0 * k for k, _ in throws)
+    for i, (k, hand) in enumerate(throws):
+        a, b = throw_strands(k, hand, y, i % 2 == 0)
+        side = 1 if i % 2 == 0 else -1  # where A leaves
+        if i > 0:
+            for parts, strand, s in ((a_parts, a, -side), (b_parts, b, side)):
+                x = s * width
+                top = parts[-1][-1]
+                lead_out, lead_in = (x, top[1], 0.0), (x, strand[0][1], 0.0)
+                parts += [[lead_out], half_circle(lead_out, lead_in, s)]
+        a_parts.append(a)
+        b_parts.append(b)
+        y += gap + 1.8
+    return joined(*a_parts), joined(*b_parts)
+
+
+def overhand(k, hand=1, radius=3.0):
+    """One thread: a throw of k half turns with itself, closed by a loop above."""
+    a, b = throw_strands(k, hand, 0.0, True)
+    w, top = a[-1][0], a[-1][1]
+    out, back = (w, top, 0.0), (w, top + 2 * radius, 0.0)
+    left = (-w, top + 2 * radius, 0.0)
+    return joined(a, half_circle(out, back, 1), [left], half_circle(left, (-w, top, 0.0), -1), b[::-1])
+
+
+def loose_overhand(k, loop_radius):
+    """One thread round a circle of loop_radius >> d, its two ends wound round each other by k half turns where the
+    circle closes, and tangent to it: near the shape that it has at rest [Audoly 2007]."""
+    big = loop_radius
+    w = 1.6 * k * math.sqrt(big / 2)  # half length of the wound part
+    reach = 4 * w
+
+    def pair(x, sign):
+        middle, apart = x * x / (4 * big), x * abs(x) / (4 * big)
+        # difference vector: angle by smooth steps, at least 1.4 d long, in the end (x^2 / 2 R)
+        grow = math.sqrt(0.7 ** 2 + apart * apart)
+        phi = -math.pi / 2 - k * math.pi * (1 - smooth(x / w)) + k * math.pi
+        return (x, middle + sign * grow * math.sin(phi), sign * grow * math.cos(phi))
+
+    angle = math.asin(min(1.0, reach / big)) if reach < big else None
+    if angle is None:
+        raise SystemExit("loop radius too small for a loose overhand")
+    first = sampled(lambda x: pair(x, -1), -reach, reach)
+    second = sampled(lambda x: pair(x, 1), -reach, reach)
+    # first leaves on the circle at `reach`, second comes back on it at -reach
+    arc = sampled(lambda a: (big * math.sin(a), big - big * math.cos(a), 0.0), angle, 2 * math.pi - angle, big / 100)
+    return first, arc, second
+
+
+def torus_trefoil():
+    return spline([((2 + math.cos(3 * t)) * math.cos(2 * t), (2 + math.cos(3 * t)) * math.sin(2 * t),
+                    math.sin(3 * t)) for t in (2 * math.pi * i / 48 for i in range(48))], closed=True)
+
+
+def ring_figure_eight():
+    return spline([(1.4 * (2 + math.cos(2 * t)) * math.cos(3 * t),
+                    1.4 * (2 + math.cos(2 * t)) * math.sin(3 * t), 1.5 * math.sin(4 * t)) for t in (2 * math.pi * i / 64 for i in range(64))], closed=True)
+
+
+# ---------------------------------------------------------------- proofs
+
+def segment_distance(p0, p1, q0, q1):
+    """[Ericson 2005] 5.1.9."""
+    d1, d2, r = sub(p1, p0), sub(q1, q0), sub(p0, q0)
+    a, e, f, c, b = dot(d1, d1), dot(d2, d2), dot(d2, r), dot(d1, r), dot(d1, d2)
+    det = a * e - b * b
+    s = min(max((b * f - c * e) / det, 0.0), 1.0) if det > 1e-12 * a * e else 0.0
+    t = (b * s + f) / e
+    if t < 0 or t > 1:
+        t = min(max(t, 0.0), 1.0)
+        s = min(max((b * t - c) / a, 0.0), 1.0)
+    return norm(sub(add(p0, d1, s), add(q0, d2, t)))
+
+
+def clearance(curves, closed, reach=4.0):
+    """Smallest distance between strands [d], without neighbours less than pi d / 2 of arc apart."""
+    edges = []
+    for i, curve in enumerate(curves):
+        s, total = 0.0, length(curve) + (norm(sub(curve[0], curve[-1])) if closed else 0)
+        for a, b in zip(curve, curve[1:] + ([curve[0]] if closed else [])):
+            n = max(1, math.ceil(norm(sub(b, a)) / 2.0))
+            for k in range(n):
+                p, q = add(a, sub(b, a), k / n), add(a, sub(b, a), (k + 1) / n)
+                if p == q:
+                    continue
+                edges.append((i, s, total, p, q))
+                s += norm(sub(q, p))
+    cells = {}
+    for n, (_, _, _, p, q) in enumerate(edges):
+        m = add(p, q)
+        cells.setdefault(tuple(int(math.floor(c / 2 / reach)) for c in m), []).append(n)
+    best = reach
+    for (cx, cy, cz), mine in cells.items():
+        near = [n for x in (-1, 0, 1) for y in (-1, 0, 1) for z in (-1, 0, 1)
+                for n in cells.get((cx + x, cy + y, cz + z), ())]
+        for n in mine:
+            i, s, total, p, q = edges[n]
+            for o in near:
+                if o <= n:
+                    continue
+                j, s2, _, p2, q2 = edges[o]
+                if i == j:
+                    arc = s2 - s - norm(sub(q, p))
+                    if closed:
+                        arc = min(arc, total - (s2 - s) - norm(sub(q2, p2)))
+                    if arc < math.pi / 2:
+                        continue
+                best = min(best, segment_distance(p, q, p2, q2))
+    return best
+
+
+def tightest_bend(curve, closed):
+    """Smallest radius of the circle through three points in a row [d]; corners count as what they are."""
+    ring = curve + curve[:2] if closed else curve
+    best = math.inf
+    for a, b, c in zip(ring, ring[1:], ring[2:]):
+        area2 = norm(cross(sub(b, a), sub(c, a)))
+        if area2 > 1e-12:
+            best = min(best, norm(sub(b, a)) * norm(sub(c, b)) * norm(sub(c, a)) / (2 * area2))
+    return best
+
+
+def crossings_of(loops, view):
+    """Signed planar crossings of closed polylines seen along `view`: per loop, in order, (id, over, sign)."""
+    axis = tuple(c / norm(view) for c in view)
+    u = cross(axis, (0.36, 0.48, 0.8))
+    u = tuple(c / norm(u) for c in u)
+    v = cross(axis, u)
+    flat = [[(dot(p, u), dot(p, v), dot(p, axis)) for p in loop] for loop in loops]
+    edges = [(i, k, loop[k], loop[(k + 1) % len(loop)]) for i, loop in enumerate(flat) for k in range(len(loop))]
+    edges.sort(key=lambda e: min(e[2][0], e[3][0]))
+    found, active = [], []
+    for e in edges:
+        left = min(e[2][0], e[3][0])
+        active = [a for a in active if max(a[2][0], a[3][0]) >= left]
+        for a in active:
+            if a[0] == e[0]:
+                n = len(flat[a[0]])
+                if (a[1] - e[1]) % n in (0, 1, n - 1):
+                    continue
+            p, q, r, s = a[2], a[3], e[2], e[3]
+            d1, d2 = (q[0] - p[0], q[1] - p[1]), (s[0] - r[0], s[1] - r[1])
+            det = d1[0] * d2[1] - d1[1] * d2[0]
+            if det == 0:
+                continue
+            w = (r[0] - p[0], r[1] - p[1])
+            t, t2 = (w[0] * d2[1] - w[1] * d2[0]) / det, (w[0] * d1[1] - w[1] * d1[0]) / det
+            if not (0 <= t < 1 and 0 <= t2 < 1):
+                continue
+            over = p[2] + t * (q[2] - p[2]) > r[2] + t2 * (s[2] - r[2])
+            # positive crossing: the over strand turned left by less than pi gives the under one
+            sign = 1 if (det > 0) == over else -1
+            found.append(((a[0], a[1] + t, over), (e[0], e[1] + t2, not over), sign))
+        active.append(e)
+    codes = [[] for _ in loops]
+    for n, (one, two, sign) in enumerate(found):
+        for i, where, over in (one, two):
+            codes[i].append((where, n, over, sign))
+    return [[(n, over, sign) for _, n, over, sign in sorted(code)] for code in codes]
+
+
+def simplified(codes):
+    """Without kinks (first Reidemeister move) and bigons of one strand over another (second), to shorten the sum."""
+    changed = True
+    while changed:
+        changed = False
+        for code in codes:  # R1: the same crossing twice in a row
+            for k in range(len(code)):
+                if len(code) > 1 and code[k][0] == code[(k + 1) % len(code)][0]:
+                    gone = {code[k][0]}
+                    codes = [[c for c in other if c[0] not in gone] for other in codes]
+                    changed = True
+                    break
+            if changed:
+                break
+        if changed:
+            continue
+        pairs = {}
+        for i, code in enumerate(codes):  # R2: two crossings in a row, over both here, under both there
+            for k in range(len(code)):
+                a, b = code[k], code[(k + 1) % len(code)]
+                if a[0] != b[0] and a[1] == b[1] and a[2] == -b[2]:
+                    key = frozenset((a[0], b[0]))
+                    if key in pairs and pairs[key] != a[1]:
+                        codes = [[c for c in other if c[0] not in key] for other in codes]
+                        changed = True
+                        break
+                    pairs[key] = a[1]
+            if changed:
+                break
+    return codes
+
+
+def times(p, q):
+    out = {}
+    for a, x in p.items():
+        for b, y in q.items():
+            out[a + b] = out.get(a + b, 0) + x * y
+    return {k: v for k, v in out.items() if v}
+
+
+def jones(codes):
+    """Jones polynomial by Kauffman's state sum, {exponent of A: coefficient}, t = A^-4."""
+    ids = sorted({n for code in codes for n, _, _ in code})
+    ends = {n: {} for n in ids}  # crossing -> arc names: under in/out, over in/out
+    signs, arc = {}, 0
+    free = sum(1 for code in codes if not code)
+    for code in codes:
+        first = arc
+        for k, (n, over, sign) in enumerate(code):
+            ends[n]["o" if over else "u", "in"] = arc
+            arc = arc + 1 if k + 1 < len(code) else first
+            ends[n]["o" if over else "u", "out"] = arc
+            signs[n] = sign
+        arc = first + len(code)
+    if len(ids) > 16:
+        raise SystemExit(f"{len(ids)} crossings are too many for the state sum")
+    pd = []
+    for n in ids:  # a b c d anticlockwise from the incoming under strand
+        e = ends[n]
+        ins, out = e["o", "in"], e["o", "out"]
+        pd.append((e["u", "in"], out, e["u", "out"], ins) if signs[n] > 0 else (e["u", "in"], ins, e["u", "out"], out))
+    loop = {2: -1, -2: -1}
+    powers = [{0: 1}]
+    for _ in range(len(ids) + free + 3):
+        powers.append(times(powers[-1], loop))
+    bracket = {}
+    for state in range(1 << len(pd)):
+        parent = list(range(arc))
+
+        def root(i):
+            while parent[i] != i:
+                parent[i] = parent[parent[i]]
+                i = parent[i]
+            return i
+        weight = 0
+        for bit, (a, b, c, d) in enumerate(pd):
+            if state >> bit & 1:
+                weight -= 1
+                joins = ((a, d), (b, c))
+            else:
+                weight += 1
+                joins = ((a, b), (c, d))
+            for i, j in joins:
+                parent[root(i)] = root(j)
+        rings = len({root(i) for i in range(arc)}) + free
+        for e, c in powers[rings - 1].items():
+            bracket[e + weight] = bracket.get(e + weight, 0) + c
+    writhe = sum(signs.values())
+    factor = {-3 * writhe: -1 if writhe % 2 else 1}
+    return times(bracket, factor)
+
+
+def poly(text):
+    """'t^-1 + ...' given as {exponent of t: coefficient} -> in A."""
+    return {-4 * k: v for k, v in text.items()}
+
+
+# [Jones 1985], right-handed trefoil in t = its positive powers
+TREFOIL = poly({1: 1, 3: 1, 4: -1})
+FIGURE_EIGHT = poly({-2: 1, -1: -1, 0: 1, 1: -1, 2: 1})
+CINQUEFOIL = poly({2: 1, 4: 1, 5: -1, 6: 1, 7: -1})
+
+
+def mirror(p):
+    return {-k: v for k, v in p.items()}
+
+
+def determinant(p):
+    """|V(-1)|: A = exp(i pi / 4) to the power of -1, t = -1."""
+    return abs(sum(v * (-1) ** (k // 4) for k, v in p.items()))
+
+
+def jones_of(loops):
+    best = None
+    for view in ((0.31, 0.23, 1.0), (0.11, -0.17, 1.0), (1.0, 0.37, 0.21), (-0.29, 1.0, 0.13)):
+        codes = simplified(crossings_of(loops, view))
+        count = sum(len(c) for c in codes) // 2
+        if best is None or count < best[0]:
+            best = (count, codes)
+    return jones(best[1]), best[0]
+
+
+def closed_far(curve):
+    """An open curve whose ends lie outside of its hull, closed by a wide arc below."""
+    a, b = curve[0], curve[-1]
+    far = 3 * max(norm(p) for p in curve) + 10
+    return curve + [add(b, (b[0], -far, 0.0)), add(a, (a[0], -far, 0.0))]
+
+
+def closed_pair(a, b):
+    """Two strands of a tie as one loop: loads joined far below, tails far above."""
+    far = 3 * max(norm(p) for p in a + b) + 10
+    low, high = min(a[0][1], b[0][1]) - far, max(a[-1][1], b[-1][1]) + far
+    return a + [(a[-1][0], high, 0.0), (b[-1][0], high, 0.0)] + b[::-1] + [(b[0][0], low, 0.0), (a[0][0], low, 0.0)]
+
+
+# ---------------------------------------------------------------- pictures
+
+COLOURS = ((222, 140, 40), (60, 130, 200), (90, 170, 90))
+
+
+def picture(path, curves, closed, diameter, size=900, view="z"):
+    turn = {"z": lambda p: p, "x": lambda p: (p[1], p[2], p[0]), "y": lambda p: (p[0], p[2], -p[1])}[view]
+    curves = [[turn(p) for p in c + (c[:1] if closed else [])] for c in curves]
+    bends = [p for c in curves for p in c[1:-1]] or [p for c in curves for p in c]
+    lo = [min(p[c] for p in bends) - 2 * diameter for c in (0, 1)]
+    hi = [max(p[c] for p in bends) + 2 * diameter for c in (0, 1)]
+    span = max(hi[0] - lo[0], hi[1] - lo[1]) * 1.15
+    px = size / span
+    cx, cy = (lo[0] + hi[0]) / 2, (lo[1] + hi[1]) / 2
+    depth = [[-1e30] * size for _ in range(size)]
+    image = [bytearray(b"\xff" * 3 * size) for _ in range(size)]
+    r = max(1.5, 0.5 * diameter * px)
+    for i, curve in enumerate(curves):
+        clipped = [p for p in resampled(curve, max(0.15 * diameter, length(curve) / 20000))]
+        for k, p in enumerate(clipped):
+            x, y = size / 2 + (p[0] - cx) * px, size / 2 - (p[1] - cy) * px
+            if not (-r < x < size + r and -r < y < size + r):
+                continue
+            fade = k / max(1, len(clipped) - 1)
+            for row in range(max(0, int(y - r)), min(size, int(y + r) + 1)):
+                for col in range(max(0, int(x - r)), min(size, int(x + r) + 1)):
+                    q = ((col - x) ** 2 + (row - y) ** 2) / (r * r)
+                    if q > 1:
+                        continue
+                    z = p[2] * px + math.sqrt(1 - q) * r
+                    if z > depth[row][col]:
+                        depth[row][col] = z
+                        light = 0.45 + 0.55 * math.sqrt(1 - q)
+                        base = COLOURS[i % 3]
+                        for c in range(3):  # darker towards the tail
+                            image[row][3 * col + c] = int(base[c] * light * (1 - 0.45 * fade))
+    raw = b"".join(b"\0" + bytes(row) for row in image)
+
+    def chunk(tag, data):
+        body = tag + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", size, size, 8, 2, 0, 0, 0))
+                     + chunk(b"IDAT", zlib.compress(raw, 6)) + chunk(b"IEND", b""))
+
+
+# ---------------------------------------------------------------- what is drawn
+
+class Drawing:
+    """Curves in diameters; `knot` is the Jones polynomial of what they close up to, None when it names nothing."""
+
+    def __init__(self, curves, closed=False, knot=None, close=None, view="z"):
+        self.curves, self.closed, self.knot, self.view = curves, closed, knot, view
+        self.close = close or (lambda c: c)
+
+
+def drawings():
+    reef = tie([(3, 1), (3, -1)])
+    granny = tie([(3, 1), (3, 1)])
+    pair = lambda c: [closed_pair(*c)]
+    reverse = lambda c: [closed_pair(c[0], c[1][::-1])]
+    alone = lambda c: [closed_far(c[0])]
+    T, M = TREFOIL, mirror(TREFOIL)
+    out = {
+        "overhand": Drawing([overhand(3)], knot=T, close=alone),
+        "double_overhand": Drawing([overhand(5)], knot=CINQUEFOIL, close=alone),
+        "reef": Drawing(list(reef), knot=times(T, M), close=pair),
+        "granny": Drawing(list(granny), knot=times(T, T), close=pair),
+        "thief": Drawing([reef[0], reef[1][::-1]], knot=times(T, M), close=reverse),
+        "grief": Drawing([granny[0], granny[1][::-1]], knot=times(T, T), close=reverse),
+        "surgeon": Drawing(list(tie([(5, 1), (3, -1)])), knot=times(CINQUEFOIL, M), close=pair),
+        "surgeon_locked": Drawing(list(tie([(5, 1), (3, -1), (3, 1)])), knot=times(times(CINQUEFOIL, M), T),
+                                  close=pair),
+        "trefoil": Drawing([torus_trefoil()], closed=True, knot=M),
+        "figure_eight_ring": Drawing([ring_figure_eight()], closed=True, knot=FIGURE_EIGHT),
+    }
+    return out
+
+
+def files():
+    """name.csv -> curve in mm: each drawing at the sizes that scenarios use, with straight ends up to its length."""
+    d = drawings()
+    out = {}
+
+    def write(name, curve, diameter, total=None, start=None):
+        if total is not None:
+            curve = trimmed(curve, total / diameter, start / diameter)
+        out[name + ".csv"] = scaled(curve, diameter)
+
+    # diameter, length of each thread of a tie and from its load to the first throw, of a single thread
+    sizes = {"1mm": (1.0, 74.5, 15.0, 120.0), "02mm": (0.2, 30.0, 8.0, 30.0), "0025mm": (0.025, 15.0, 5.0, 60.0)}
+    for size, (diameter, both, start, one) in sizes.items():
+        for name in ("reef", "granny", "thief", "grief"):
+            for side, curve in zip(("left", "right"), d[name].curves):
+                write(f"{name}_{size}_{side}", curve, diameter, both, start)
+        spare = one - diameter * length(d["overhand"].curves[0])
+        write(f"overhand_{size}", d["overhand"].curves[0], diameter, one, spare / 2)
+    write("trefoil_02mm", d["trefoil"].curves[0], 0.2)
+    return out
+
+
+def text_of(curve):
+    return "".join("%.6f,%.6f,%.6f\n" % tuple(c + 0.0 for c in p) for p in curve)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--check", action="store_true", help="write nothing, compare with the files that are there")
+    parser.add_argument("--pictures", type=pathlib.Path, metavar="DIR", help="draw every curve as PNG")
+    options = parser.parse_args()
+    wrong = []
+    for name, drawing in drawings().items():
+        apart = clearance(drawing.curves, drawing.closed)
+        bend = min(tightest_bend(c, drawing.closed) for c in drawing.curves)
+        line = f"{name:20} apart {apart:5.2f} d  bend {bend:5.2f} d"
+        good = apart > 1.3 and bend > 0.8
+        if drawing.knot is not None:
+            found, count = jones_of(drawing.close(drawing.curves))
+            line += f"  {count:2} crossings  determinant {determinant(found):3.0f}"
+            good = good and found == drawing.knot
+        print(line + ("" if good else "  WRONG"))
+        if not good:
+            wrong.append(name)
+        if options.pictures:
+            options.pictures.mkdir(parents=True, exist_ok=True)
+            picture(options.pictures / f"{name}.png", drawing.curves, drawing.closed, 1.0, view=drawing.view)
+    points = HERE / "points"
+    for name, curve in files().items():
+        text = text_of(curve)
+        if not options.check:
+            points.mkdir(exist_ok=True)
+            (points / name).write_text(text)
+        elif not (points / name).exists() or (points / name).read_text() != text:
+            wrong.append(name)
+    if options.check:
+        wrong += sorted(p.name for p in points.glob("*.csv") if p.name not in files())
+    if wrong:
+        print("wrong: " + ", ".join(wrong), file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
