@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "sim/contact/tolerances.hpp"
+
 namespace ligature::contact {
 namespace {
 
@@ -78,6 +80,35 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
       constraint.sliding ? constraint.friction * n.dot(constraint.force) : std::numeric_limits<double>::infinity();
   project(constraint, trial - n.dot(trial) * n, bound, Matrix3d::Identity() - nn, out);
   return out;
+}
+
+// The multiplier becomes the force that the solve has just balanced, f - K dc: at a new active set that is the Newton
+// step of the multiplier. (Evaluating the law at the new point instead would add the error of a wrong active set.)
+// A shortened step moves it by the same fraction. True when the constraint changes to another case of its law.
+bool move_multiplier(Constraint& c, const Response& r, double fraction, const Vector3d& moved,
+                     double gap_now) noexcept {
+  if (c.kind == Constraint::Kind::grip) {
+    const bool first = !c.settled;
+    c.settled = c.settled || fraction == 1.0;
+    return first;
+  }
+  if (!c.engaged) {
+    c.engaged = gap_now + c.slack < 0;
+    c.sliding = false;
+    return c.engaged;
+  }
+  const Vector3d balanced = r.force - r.stiffness * moved;
+  const Vector3d force = c.force + fraction * (balanced - c.force);
+  const double normal = std::clamp(c.normal.dot(force), 0.0, c.most);
+  const Vector3d across = force - c.normal.dot(force) * c.normal;
+  const double size = across.norm(), bound = c.friction * normal;
+  const bool engaged = normal > 0, sliding = engaged && (c.sliding ? r.sliding : size > bound);
+  const bool changed = engaged != c.engaged || sliding != c.sliding;
+  c.engaged = engaged;
+  c.sliding = sliding;
+  c.force = normal * c.normal + (size > bound ? bound / size : 1.0) * across;
+  c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, std::min(100 * c.k, kMostStiffness));
+  return changed;
 }
 
 }  // namespace ligature::contact

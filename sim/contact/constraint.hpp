@@ -58,6 +58,11 @@ struct Response {
 /// direction of slip. @rt constant time
 Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 
+/// After a solve that moved the place by `moved`, of which `fraction` was made: the force that it balanced becomes the
+/// constraint's. True when the constraint changes to another case of its law. @param gap_now gap() there [mm]
+bool move_multiplier(Constraint& constraint, const Response& response, double fraction, const Vector3d& moved,
+                     double gap_now) noexcept;
+
 /// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].
 double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept;
 

@@ -28,7 +28,7 @@ inline constexpr double kArmijo = 1e-4;       ///< least fall of the merit over 
 inline constexpr double kMeritNoise = 1e-13;  ///< relative rounding of a sum of energies
 inline constexpr int kMostHalvings = 30;      ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration that was cut off, to its rest length
-inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,
+inline constexpr double kFollowedTurn = 1.0;  ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
 
 }  // namespace ligature::contact

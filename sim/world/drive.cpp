@@ -133,7 +133,7 @@ void World::State::drive_thread(Thread& t) noexcept {
 void World::State::measure_clamps(Thread& t) noexcept {
   for (Clamp& c : t.clamps) {
     if (!c.active) continue;
-    c.force = solver[0].reaction(c.vertex);
+    c.force = systems[static_cast<std::size_t>(&t - threads.data())].reaction(c.vertex);
     if (c.params.hold == ClampParams::Hold::frame)
       c.torque = rod::frame_torque(t.model, t.state.x, t.state.twist, c.vertex);
   }

@@ -97,7 +97,8 @@ struct World::State {
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
   std::vector<Constraint> constraints;        // grouped by thread
-  std::vector<contact::ImplicitStep> solver;  // one
+  std::vector<contact::ThreadSystem> systems;  // one a thread, and one a piece to come
+  std::vector<contact::ImplicitStep> alone;    // one
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
   std::size_t scheduled = 0;  // entries of the schedule that have been applied
@@ -156,6 +157,9 @@ struct World::State {
                    double thread_radius, Constraint& c, double& gap) const noexcept;
   void warm_start() noexcept;
   // solve, integrate
+  contact::StepProblem problem_of(Thread& t) noexcept {
+    return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};
+  }
   void solve(StepReport& report) noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;

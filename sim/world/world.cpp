@@ -26,8 +26,8 @@ double kinetic_energy(const Thread& t) {
 void World::State::solve(StepReport& report) noexcept {
   for (Thread& t : threads) {
     if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
-    const contact::StepOutcome out = solver[0].solve(
-        t.model, t.x0, t.state, t.drive, constraints.data() + t.constraints_first, t.constraints_count, settings);
+    contact::ThreadSystem& system = systems[static_cast<std::size_t>(&t - threads.data())];
+    const contact::StepOutcome out = alone[0].solve(system, problem_of(t), settings);
     report.iterations += static_cast<std::uint32_t>(out.iterations);
     if (!out.finite) {
       // The last good state: where the thread was, at rest, touched by nothing.
@@ -141,7 +141,13 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(ring.size());
     ring[i] = {std::cos(turn), std::sin(turn), 0};
   }
-  s->solver.emplace_back(longest, s->constraints.capacity(), rod::Twist(ring, true, frames));
+  const rod::Twist frames_like(ring, true, frames);
+  s->alone.emplace_back(longest, frames_like);
+  const std::size_t kinds = s->planes.size() + (s->forceps.empty() ? 0 : kAllArms);
+  for (std::size_t k = 0; k < params.threads.size() + params.cuts.size(); ++k) {
+    const std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
+    s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
+  }
   s->settings = {.dt = params.step_s,
                  .iterations = params.solver.iterations,
                  .residual_target = params.solver.residual_target,

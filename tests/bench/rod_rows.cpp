@@ -65,12 +65,13 @@ struct Swing {
     drive.held.push_back({0, state.x[0]});
     settings.iterations = 1;
     // What the peers are compared with is one linearisation of the step; the scene comes to its state by full ones.
-    contact::ImplicitStep solver(n, 0, state.twist);
+    contact::ThreadSystem system(n, 0, state.twist);
+    contact::ImplicitStep solver(n, state.twist);
     contact::StepSettings full = settings;
     full.iterations = 20;
     for (int step = 0; step < 20; ++step) {
       x0 = state.x;
-      solver.solve(model, x0, state, drive, nullptr, 0, full);
+      solver.solve(system, {&model, &x0, &state, &drive}, full);
       for (std::size_t i = 0; i < n; ++i) state.v[i] = (state.x[i] - x0[i]) / settings.dt;
     }
     x0 = state.x;
@@ -203,11 +204,14 @@ void measure_rod(Table& table) {
 
     // The step, and its parts alone.
     rod::RodState state = swing.state;
-    contact::ImplicitStep solver(n, 0, state.twist);
+    contact::ThreadSystem system(n, 0, state.twist);
+    contact::ImplicitStep solver(n, state.twist);
     contact::StepOutcome outcome;
     const double step = time(
         table, at + "whole step", rounds, [&] { state.x = swing.state.x; },
-        [&] { outcome = solver.solve(swing.model, swing.x0, state, swing.drive, nullptr, 0, swing.settings); });
+        [&] {
+          outcome = solver.solve(system, {&swing.model, &swing.x0, &state, &swing.drive}, swing.settings);
+        });
     const double forces = time(
         table, at + "  forces", rounds, [&] {}, [&] { swing.elastic(rod::Hessian::exact, gradient, nullptr); });
     const double jacobian = time(

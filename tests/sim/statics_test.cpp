@@ -46,12 +46,13 @@ Beam cantilever(std::size_t segments) {
 }
 
 Vector3d tip_under(Beam& b, double load) {
-  ImplicitStep step(b.x0.size(), 0, b.state.twist);
+  ThreadSystem system(b.x0.size(), 0, b.state.twist);
+  ImplicitStep step(b.x0.size(), b.state.twist);
   const StepSettings settings{.dt = 1, .iterations = 60, .residual_target = 1e-9};
   for (int k = 1; k <= 20; ++k) {
     b.drive.load.back() = {0, 0, -load * std::min(1.0, k / 10.0)};
     b.x0 = b.state.x;
-    const StepOutcome out = step.solve(b.model, b.x0, b.state, b.drive, nullptr, 0, settings);
+    const StepOutcome out = step.solve(system, {&b.model, &b.x0, &b.state, &b.drive, nullptr, 0}, settings);
     EXPECT_TRUE(out.converged) << out.residual;
   }
   return b.state.x.back();
@@ -130,7 +131,8 @@ Beam block(double mass, double v0x) {
 
 // Slides it on the plane z = 0 under this gravity; the mean residual stays at rounding. Returns the last velocity.
 Vector3d slide(Beam& b, const Vector3d& gravity, double mu, double dt, int steps) {
-  ImplicitStep step(3, 3, b.state.twist);
+  ThreadSystem system(3, 3, b.state.twist);
+  ImplicitStep step(3, b.state.twist);
   const StepSettings settings{.dt = dt, .iterations = 50, .residual_target = 1e-10};
   for (std::size_t i = 0; i < 3; ++i) b.drive.load[i] = b.model.weight_mass[i] * gravity;
   std::vector<Constraint> contacts(3, bench(mu));
@@ -144,7 +146,7 @@ Vector3d slide(Beam& b, const Vector3d& gravity, double mu, double dt, int steps
       c.engaged = true;
       c.flipped = c.sliding = false;
     }
-    const StepOutcome out = step.solve(b.model, b.x0, b.state, b.drive, contacts.data(), 3, settings);
+    const StepOutcome out = step.solve(system, {&b.model, &b.x0, &b.state, &b.drive, contacts.data(), 3}, settings);
     EXPECT_TRUE(out.finite);
     for (const Constraint& c : contacts) {
       const double normal = c.force.z(), across = c.force.head<2>().norm();
