@@ -1,0 +1,110 @@
+/// A thread on an incline, with inertia and without drag, through the public door of the physics.
+///
+/// Friction acts on a thread's axis (no rolling moment): a round thread that lies across the slope, which would roll
+/// down in nature, sticks and slides here like one that lies along it.
+#include "tests/sim/thread_scene.hpp"
+
+namespace ligature::world {
+namespace {
+
+constexpr double kMu = 0.3, kDiameter = 0.2, kLength = 5;
+constexpr std::size_t kSegments = 25;
+
+struct Incline {
+  Vec3 down, across, normal;  ///< W
+  double slope = 0;
+
+  /// @param slope of the plane [rad], towards +x
+  explicit Incline(double slope_) : slope(slope_) {
+    down = {std::cos(slope), 0, -std::sin(slope)};
+    across = {0, 1, 0};
+    normal = {std::sin(slope), 0, std::cos(slope)};
+  }
+
+  /// A straight thread that lies on the plane at this angle from downhill.
+  WorldParams scene(double angle, double step_s, Vec3 velocity = {}) const {
+    WorldParams p = thread_world(step_s);
+    p.gravity = {0, 0, -kGravity};
+    p.friction.thread_obstacle = kMu;
+    PlaneParams plane;
+    plane.normal = normal;
+    p.planes.push_back(plane);
+    const Vec3 along = 0.5 * kLength * (std::cos(angle) * down + std::sin(angle) * across);
+    const Vec3 middle = 0.5 * kDiameter * normal;
+    ThreadParams t = nylon({middle - along, middle + along}, kDiameter, kSegments, 0);
+    t.inertial = true;
+    t.velocity = velocity;
+    p.threads.push_back(t);
+    return p;
+  }
+};
+
+Vec3 centre(const World& world) {
+  const ThreadShape shape = world.shape(0);
+  Vec3 sum;
+  for (std::size_t i = 0; i < shape.x.size(); ++i) {
+    const double end = i == 0 || i + 1 == shape.x.size() ? 0.5 : 1;  // half an edge's mass at the ends
+    sum = sum + end * shape.x[i];
+  }
+  return (1.0 / static_cast<double>(shape.x.size() - 1)) * sum;
+}
+
+class OnAnIncline : public testing::TestWithParam<double> {};
+
+TEST_P(OnAnIncline, SticksBelowItsFrictionAngleWithoutCreep) {
+  const double step_s = 0.005;
+  const Incline incline(std::atan(0.98 * kMu));
+  World world = make_world(incline.scene(GetParam(), step_s));
+  const std::vector<Vec3> start = world.shape(0).x;
+  double moved_early = 0, moved = 0;
+  for (int i = 0; i < 2000; ++i) {
+    const StepReport r = world.step({});
+    ASSERT_FALSE(r.flags & step_not_converged) << i;
+    if (i != 19 && i != 1999) continue;
+    const std::vector<Vec3> x = world.shape(0).x;
+    for (std::size_t k = 0; k < x.size(); ++k) moved = std::max(moved, norm(x[k] - start[k]));
+    if (i == 19) moved_early = moved;
+  }
+  std::printf("angle %.2f: moved %.2g of its length in 0.1 s, %.2g in 10 s\n", GetParam(), moved_early / kLength,
+              moved / kLength);
+  EXPECT_LT(moved, 1e-6 * kLength);
+}
+
+TEST_P(OnAnIncline, SlidesAtTheRightAccelerationAboveIt) {
+  const double step_s = 0.002, time_s = 0.5;
+  for (const double over : {1.05, 1.5, 3.0}) {
+    const Incline incline(std::atan(over * kMu));
+    World world = make_world(incline.scene(GetParam(), step_s));
+    const Vec3 start = centre(world);
+    const int steps = static_cast<int>(time_s / step_s);
+    for (int i = 0; i < steps; ++i) world.step({});
+    const Vec3 way = centre(world) - start;
+    const double a = kGravity * (std::sin(incline.slope) - kMu * std::cos(incline.slope));
+    // What implicit Euler makes of a constant acceleration: n (n + 1) / 2 steps squared.
+    const double expected = 0.5 * a * step_s * step_s * steps * (steps + 1.0);
+    EXPECT_NEAR(dot(way, incline.down), expected, 0.001 * expected) << over;
+    EXPECT_NEAR(dot(way, incline.across), 0, 0.001 * expected) << over;
+  }
+}
+
+TEST_P(OnAnIncline, StartedAcrossASlopeOfItsAngleItEndsDownhillAtHalfTheSpeed) {
+  const double speed = 1000, step_s = 0.002;
+  const Incline incline(std::atan(kMu));
+  World world = make_world(incline.scene(GetParam(), step_s, speed * incline.across));
+  Vec3 before;
+  for (int i = 0; i < 2500; ++i) {
+    before = centre(world);
+    world.step({});
+  }
+  const Vec3 v = (1 / step_s) * (centre(world) - before);
+  std::printf("angle %.2f: ends at %.5f v0 downhill, %.5f v0 across\n", GetParam(), dot(v, incline.down) / speed,
+              dot(v, incline.across) / speed);
+  EXPECT_NEAR(dot(v, incline.down), 0.5 * speed, 0.02 * 0.5 * speed);
+  EXPECT_NEAR(dot(v, incline.across), 0, 0.02 * 0.5 * speed);
+}
+
+// Along the slope, across it, and in between.
+INSTANTIATE_TEST_SUITE_P(Thread, OnAnIncline, testing::Values(0.0, 0.5 * std::numbers::pi, 0.7));
+
+}  // namespace
+}  // namespace ligature::world
