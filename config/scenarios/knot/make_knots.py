@@ -207,28 +207,113 @@ def overhand(k, hand=1, radius=3.0):
     return joined(a, half_circle(out, back, 1), [left], half_circle(left, (-w, top, 0.0), -1), b[::-1])
 
 
-def loose_overhand(k, loop_radius):
-    """One thread round a circle of loop_radius >> d, its two ends wound round each other by k half turns where the
-    circle closes, and tangent to it: near the shape that it has at rest [Audoly 2007]."""
-    big = loop_radius
-    w = 1.6 * k * math.sqrt(big / 2)  # half length of the wound part
-    reach = 4 * w
+def loose_overhand(k, big, hand=1):
+    """One thread round a circle of radius `big` >> d, its two ends wound round each other by k half turns where the
+    circle closes, and tangent to it: near the shape that it takes at rest [Audoly 2007]."""
+    w = min(1.6 * k * math.sqrt(big / 2), 0.5 * big)  # half length of the wound part
+    reach = min(2.5 * w, 0.7 * big)
 
-    def pair(x, sign):
-        middle, apart = x * x / (4 * big), x * abs(x) / (4 * big)
-        # difference vector: angle by smooth steps, at least 1.4 d long, in the end (x^2 / 2 R)
-        grow = math.sqrt(0.7 ** 2 + apart * apart)
-        phi = -math.pi / 2 - k * math.pi * (1 - smooth(x / w)) + k * math.pi
-        return (x, middle + sign * grow * math.sin(phi), sign * grow * math.cos(phi))
+    def strand(sign):
+        def at(x):
+            height = big - math.sqrt(big * big - x * x)  # of the circle over its tangent
+            apart = math.sqrt(0.7 ** 2 + (height / 2) ** 2)
+            phi = -math.pi / 2 + hand * k * math.pi * smooth(x / w)
+            return (x, height / 2 + sign * apart * math.sin(phi), -sign * apart * math.cos(phi))
+        return at
+    angle = math.asin(reach / big)
+    circle = sampled(lambda t: (big * math.sin(t), big - big * math.cos(t), 0.0), angle, 2 * math.pi - angle, big / 60)
+    step = min(1.0, w / 40)
+    return joined(sampled(strand(1), -reach, reach, step), circle[1:-1], sampled(strand(-1), -reach, reach, step))
 
-    angle = math.asin(min(1.0, reach / big)) if reach < big else None
-    if angle is None:
-        raise SystemExit("loop radius too small for a loose overhand")
-    first = sampled(lambda x: pair(x, -1), -reach, reach)
-    second = sampled(lambda x: pair(x, 1), -reach, reach)
-    # first leaves on the circle at `reach`, second comes back on it at -reach
-    arc = sampled(lambda a: (big * math.sin(a), big - big * math.cos(a), 0.0), angle, 2 * math.pi - angle, big / 100)
-    return first, arc, second
+
+def locked(throws, radius=4.0):
+    """A tie in one thread, round what its loop at the bottom holds: tail, loop, tail."""
+    a, b = tie(throws)
+    left, right = a[0], b[0]
+    low = left[1] - 2 * radius
+    return joined(a[::-1], half_circle((left[0], low, 0.0), left, -1)[::-1], [(right[0], low, 0.0)],
+                  half_circle((right[0], low, 0.0), right, 1), b)
+
+
+def open_figure_eight():
+    """The ring cut where it is outermost, its ends led past each other one above the other."""
+    def at(t):
+        lift = max(0.0, 1 - t / 0.5) ** 2 - max(0.0, 1 - (2 * math.pi - t) / 0.5) ** 2
+        return (1.4 * (2 + math.cos(2 * t)) * math.cos(3 * t), 1.4 * (2 + math.cos(2 * t)) * math.sin(3 * t),
+                1.5 * math.sin(4 * t) - 0.9 * lift)
+    return sampled(at, 0, 2 * math.pi)
+
+
+def twisted_pair(k, splay_deg, hand=1, r=0.75, legs=20.0):
+    """Two threads along x wound round each other by k half turns: a helix at `splay` to the axis, left along its
+    tangents, which cross at twice that. The first one comes from below on the left."""
+    slope = math.tan(math.radians(splay_deg))
+    w = (k - 1) * math.pi * r / (2 * slope)
+
+    def strand(sign):
+        def at(x):
+            beyond = max(0.0, abs(x) - w) * slope
+            turned = min(abs(x), w) * slope / r + math.atan(beyond / r)
+            phi = (k - 1) * math.pi / 2 + hand * math.copysign(turned, x)
+            apart = math.hypot(r, beyond)
+            return (x, sign * apart * math.sin(phi), -sign * apart * math.cos(phi))
+        return at
+    return [sampled(strand(s), -w - legs, w + legs) for s in (1, -1)]
+
+
+def twisted_threads(count, turns, pitch, r):
+    """Threads along x wound round their common axis."""
+    w = turns * pitch / 2
+
+    def strand(i):
+        def at(x):
+            phi = 2 * math.pi * (i / count + turns * smooth(x / w))
+            return (x, r * math.cos(phi), r * math.sin(phi))
+        return at
+    return [sampled(strand(i), -w, w) for i in range(count)]
+
+
+def braid(turns, pitch=14.0, a=2.4, b=1.0):
+    """Three strands along x, each in turn laid over the middle: y = a sin, z = b sin of the double angle."""
+    def strand(i):
+        def at(x):
+            phi = 2 * math.pi * (x / pitch + i / 3)
+            return (x, a * math.sin(phi), b * math.sin(2 * phi))
+        return at
+    return [sampled(strand(i), 0, turns * pitch) for i in range(3)]
+
+
+def wound(turns, core, pitch=1.5, gap=0.05):
+    """A thread wound round a cylinder along y of this diameter, leaving along its tangents."""
+    rho = core / 2 + 0.5 + gap
+    return sampled(lambda t: (rho * math.cos(t), pitch * t / (2 * math.pi), rho * math.sin(t)), 0, 2 * math.pi * turns)
+
+
+def slack(span, height):
+    """From end to end along x, both tangents along it, with an arch on which nothing is symmetric."""
+    def at(x):
+        u = 2 * math.pi * x / span
+        return (x, height * (1 - math.cos(u)) / 2, 0.05 * height * (math.sin(u) - 0.5 * math.sin(2 * u)))
+    return sampled(at, 0, span)
+
+
+def clove(core, gap=0.1, across=1.9):
+    """A clove hitch round a cylinder along x: two turns the same way and a diagonal over both, at the front (-y).
+    Comes from below (-z) and leaves above. By angle t round the axis, from the front upwards."""
+    rho = core / 2 + 0.5 + gap
+
+    # (t in half turns from the bottom, x, lift over the cylinder)
+    table = [(0.5, -0.5, 0.0), (0.75, 0.2, 0.0), (1.0, 0.9, 0.0), (1.5, 1.2, 0.0), (2.0, 1.2, 0.8), (2.25, 0.7, 1.6),
+             (2.5, 0.0, 1.7), (2.75, -0.7, 1.6), (3.0, -1.2, 0.8), (3.5, -1.2, 0.0), (4.0, -0.9, 0.0),
+             (4.25, -0.2, 0.0), (4.5, 0.5, 0.0)]
+    points = []
+    for half, x, lift in table:
+        t = math.pi * half
+        points.append((across * x, -(rho + lift) * math.sin(t), -(rho + lift) * math.cos(t)))
+    first, last = points[0], points[-1]
+    ahead = [add(first, (0.0, 0.0, -2.0 * n)) for n in (3, 2, 1)]
+    after = [add(last, (0.0, 0.0, 2.0 * n)) for n in (1, 2, 3)]
+    return spline(ahead + points + after)
 
 
 def torus_trefoil():
@@ -472,6 +557,14 @@ def closed_far(curve):
     return curve + [add(b, (b[0], -far, 0.0)), add(a, (a[0], -far, 0.0))]
 
 
+def closed_side(curve):
+    """An open curve with its ends on the side +x of its hull, closed there."""
+    a, b = curve[0], curve[-1]
+    far = 3 * max(norm(p) for p in curve) + 10
+    return curve + [add(b, sub(b, curve[-2]), 200.0), (far + 200.0, far, b[2]), (far + 200.0, -far, a[2]),
+                    add(a, sub(a, curve[1]), 200.0)]
+
+
 def closed_pair(a, b):
     """Two strands of a tie as one loop: loads joined far below, tails far above."""
     far = 3 * max(norm(p) for p in a + b) + 10
@@ -540,6 +633,7 @@ def drawings():
     pair = lambda c: [closed_pair(*c)]
     reverse = lambda c: [closed_pair(c[0], c[1][::-1])]
     alone = lambda c: [closed_far(c[0])]
+    over = lambda c: [closed_far([(x, -y, z) for x, y, z in c[0]], )]
     T, M = TREFOIL, mirror(TREFOIL)
     out = {
         "overhand": Drawing([overhand(3)], knot=T, close=alone),
@@ -551,9 +645,25 @@ def drawings():
         "surgeon": Drawing(list(tie([(5, 1), (3, -1)])), knot=times(CINQUEFOIL, M), close=pair),
         "surgeon_locked": Drawing(list(tie([(5, 1), (3, -1), (3, 1)])), knot=times(times(CINQUEFOIL, M), T),
                                   close=pair),
+        "square": Drawing([locked([(3, 1), (3, -1)])], knot=times(T, M), close=over),
+        "two_squares": Drawing([locked([(3, 1), (3, -1), (3, 1), (3, -1)])],
+                               knot=times(times(T, M), times(T, M)), close=over),
+        "figure_eight": Drawing([open_figure_eight()], knot=FIGURE_EIGHT, close=lambda c: [closed_side(c[0])]),
         "trefoil": Drawing([torus_trefoil()], closed=True, knot=M),
         "figure_eight_ring": Drawing([ring_figure_eight()], closed=True, knot=FIGURE_EIGHT),
+        "loose_overhand_1": Drawing([loose_overhand(3, 600.0)], knot=T, close=alone),
+        "loose_overhand_2": Drawing([loose_overhand(5, 600.0)], knot=CINQUEFOIL, close=alone),
+        "small_overhand_1": Drawing([loose_overhand(3, 60.0)], knot=T, close=alone),
+        "small_overhand_2": Drawing([loose_overhand(5, 60.0)], knot=CINQUEFOIL, close=alone),
+        "post_throw": Drawing([overhand(3, radius=6.0)], knot=T, close=alone),
+        "three_twisted": Drawing(twisted_threads(3, 4, 9.0, 1.1)),
+        "braid": Drawing(braid(4)),
+        "wound": Drawing([wound(3, 10.0)], view="y"),
+        "clove_hitch": Drawing([clove(10.0)], view="y"),
     }
+    out["slack"] = Drawing([slack(80.0, 26.0)])
+    for half_turns in (2, 4, 6, 8):
+        out[f"pair_{half_turns}"] = Drawing(twisted_pair(half_turns, 30.0))
     return out
 
 
@@ -575,7 +685,25 @@ def files():
                 write(f"{name}_{size}_{side}", curve, diameter, both, start)
         spare = one - diameter * length(d["overhand"].curves[0])
         write(f"overhand_{size}", d["overhand"].curves[0], diameter, one, spare / 2)
-    write("trefoil_02mm", d["trefoil"].curves[0], 0.2)
+    for name in ("trefoil", "figure_eight_ring"):
+        write(f"{name}_02mm", d[name].curves[0], 0.2)
+    for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch", "wound"):
+        curve = d[name].curves[0]
+        write(f"{name}_02mm", curve, 0.2, 0.2 * (length(curve) + 60.0), 0.2 * 30.0)
+    write("slack_02mm", scaled(d["slack"].curves[0], 99.5 / length(d["slack"].curves[0])), 0.2)
+    for name in ("surgeon", "surgeon_locked"):
+        for side, curve in zip(("left", "right"), d[name].curves):
+            write(f"{name}_02mm_{side}", curve, 0.2, 30.0, 6.0)
+    for name in ("braid", "three_twisted"):
+        for side, curve in zip(("first", "second", "third"), d[name].curves):
+            write(f"{name}_02mm_{side}", curve, 0.2)
+    for half_turns in (2, 4, 6, 8):
+        for side, curve in zip(("first", "second"), d[f"pair_{half_turns}"].curves):
+            write(f"pair_{half_turns}_{side}", curve, 0.2)
+    for name in ("loose_overhand", "small_overhand"):
+        for winding in (1, 2):
+            curve = d[f"{name}_{winding}"].curves[0]
+            write(f"{name}_{winding}", curve, 0.025, 0.025 * (length(curve) + 40), 0.025 * 20)
     return out
 
 
