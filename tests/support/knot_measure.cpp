@@ -182,34 +182,26 @@ double far_radius(const Curve& c) {
   return 10 * r + 10;
 }
 
-/// From far along direction a to far along direction b, along the great circle (through the side when opposite).
-void arc(Curve& out, Vec3 a, Vec3 b, double radius) {
-  a = unit(a);
-  b = unit(b);
-  Vec3 side = b - dot(a, b) * a;
-  if (norm(side) < 1e-6) side = cross(a, std::abs(a.x) < 0.7 ? Vec3{1, 0, 0} : Vec3{0, 1, 0});
-  side = unit(side);
-  const double angle = std::atan2(norm(cross(a, b)), dot(a, b));
-  for (int i = 0; i <= 16; ++i) {
-    const double f = angle * i / 16;
-    out.push_back(radius * (std::cos(f) * a + std::sin(f) * side));
-  }
+/// The way from one end, out, round by `side`, to another end.
+void go_round(Curve& out, Vec3 from, Vec3 out_from, Vec3 side, Vec3 to, Vec3 out_to, double radius) {
+  const Vec3 a = from + radius * unit(out_from), b = to + radius * unit(out_to), far = 2 * radius * unit(side);
+  for (const Vec3& x : {a, a + far, b + far, b}) out.push_back(x);
 }
 
 }  // namespace
 
-Curve closed(const Curve& curve, Vec3 out_first, Vec3 out_last) {
+Curve closed(const Curve& curve, Vec3 out_first, Vec3 out_last, Vec3 side) {
   Curve loop = curve;
-  arc(loop, out_last, out_first, far_radius(curve));
+  go_round(loop, curve.back(), out_last, side, curve.front(), out_first, far_radius(curve));
   return loop;
 }
 
-Curve closed(const Curve& a, Vec3 a_first, Vec3 a_last, const Curve& b, Vec3 b_first, Vec3 b_last) {
+Curve closed(const Curve& a, Vec3 a_first, Vec3 a_last, const Curve& b, Vec3 b_first, Vec3 b_last, Vec3 side) {
   const double radius = std::max(far_radius(a), far_radius(b));
   Curve loop = a;
-  arc(loop, a_last, b_last, radius);
+  go_round(loop, a.back(), a_last, -1.0 * side, b.back(), b_last, radius);
   loop.insert(loop.end(), b.rbegin(), b.rend());
-  arc(loop, b_first, a_first, 1.7 * radius);
+  go_round(loop, b.front(), b_first, side, a.front(), a_first, radius);
   return loop;
 }
 

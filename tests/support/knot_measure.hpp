@@ -40,9 +40,10 @@ Span touching(const std::vector<Curve>& curves, std::size_t which, double touch,
 /// colouring matrix of a skew projection.
 long determinant(const Curve& loop);
 
-/// An open curve closed by straight rays from its ends, `out_first` and `out_last`, and an arc far away.
-Curve closed(const Curve& curve, Vec3 out_first, Vec3 out_last);
-/// Two threads of a tie as one loop: first ends joined far away, last ends too. The directions must leave the tie.
-Curve closed(const Curve& a, Vec3 a_first, Vec3 a_last, const Curve& b, Vec3 b_first, Vec3 b_last);
+/// An open curve closed by straight rays from its ends, `out_first` and `out_last`, and a wide way round by `side`.
+/// The rays must leave the knot, and `side` must not cross it.
+Curve closed(const Curve& curve, Vec3 out_first, Vec3 out_last, Vec3 side);
+/// Two threads of a tie as one loop: the first ends joined by `side`, the last ones on the other side.
+Curve closed(const Curve& a, Vec3 a_first, Vec3 a_last, const Curve& b, Vec3 b_first, Vec3 b_last, Vec3 side);
 
 }  // namespace ligature::measure
