@@ -41,9 +41,9 @@ std::vector<Changeable> changeable(const WorldParams& world) {
     all.push_back({of + "rest_length_scale", Key::rest_length_scale, i, kRestLengthScale});
     all.push_back({of + "drag_mn_s_per_mm2", Key::drag, i, drag_range(world.threads[i].inertial), units::un_per_mn});
   }
-  for (std::size_t i = 0; i < world.planes.size(); ++i)
+  for (std::size_t i = 0; i < world.obstacles.size(); ++i)
     all.push_back(
-        {"obstacle." + world.planes[i].name + ".velocity_mm_per_s", Key::obstacle_velocity, i, kSpeed, 1, true});
+        {"obstacle." + world.obstacles[i].name + ".velocity_mm_per_s", Key::obstacle_velocity, i, kSpeed, 1, true});
   return all;
 }
 

@@ -14,15 +14,15 @@ namespace ligature::config {
 namespace {
 
 using world::ForcepsParams;
-using world::PlaneParams;
+using world::ObstacleParams;
 using world::ThreadParams;
 
 constexpr std::size_t kMaxPlanes = 8;
 constexpr double kTouchTolerance = 1e-6;  // of the radius: a thread drawn touching the plane touches it
 
-PlaneParams read_obstacle(Table& t, std::vector<std::string>& names) {
+ObstacleParams read_obstacle(Table& t, std::vector<std::string>& names) {
   enum class Shape { plane, other };
-  PlaneParams p;
+  ObstacleParams p;
   p.name = read_name(t, "obstacle" + std::to_string(names.size() + 1), names);
   const Shape shape = t.need_choice("shape", Shape::plane,
                                     {{"plane", Shape::plane},
@@ -75,7 +75,7 @@ void check_start(std::vector<Table>& tables, const world::WorldParams& params) {
   for (std::size_t i = 0; i < params.threads.size(); ++i) {
     const ThreadParams& thread = params.threads[i];
     const double radius = 0.5 * thread.diameter_mm;
-    for (const PlaneParams& plane : params.planes) {
+    for (const ObstacleParams& plane : params.obstacles) {
       // A straight piece between two points above a plane is above it, so that the drawn points are enough.
       const auto sunk = std::find_if(thread.points.begin(), thread.points.end(), [&](Vec3 p) {
         return dot(plane.normal, p - plane.point) < radius * (1 - kTouchTolerance);
@@ -192,7 +192,7 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
 
   auto threads = read_threads(root, s.capacity, most_vertices, w.threads);
   std::vector<std::string> names;
-  for (Table& t : root.get_tables("obstacle", 0, kMaxPlanes)) w.planes.push_back(read_obstacle(t, names));
+  for (Table& t : root.get_tables("obstacle", 0, kMaxPlanes)) w.obstacles.push_back(read_obstacle(t, names));
   if (root.clean()) check_start(threads, w);
   if (root.clean()) check_overlap(threads, w);
   w.schedule = read_schedule(root, w);

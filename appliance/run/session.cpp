@@ -70,7 +70,7 @@ Result<Setup> read_setup(const RunOptions& options) {
     const world::ForcepsParams& f = setup.scenario.params.forceps[i];
     picture.forceps[i] = {f.hinge_p_T, f.tip_radius_mm, f.jaw_radius_mm, f.jaw_length_mm};
   }
-  if (!setup.scenario.params.planes.empty()) picture.bench_point_W = setup.scenario.params.planes.front().point;
+  if (!setup.scenario.params.obstacles.empty()) picture.bench_point_W = setup.scenario.params.obstacles.front().point;
   picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
                       : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
                                                                                                   : "offscreen";

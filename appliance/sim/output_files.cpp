@@ -193,10 +193,10 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
                          mn(c.force.y), mn(c.force.z), mn(c.torque.x), mn(c.torque.y), mn(c.torque.z));
   }
   for (const world::ContactMeasure& c : world.contacts()) {
-    const bool plane = c.other == world::ContactMeasure::Other::plane;
-    const std::string other = plane ? csv_field(params.planes[c.index].name) : c.index == 0 ? "left" : "right";
+    const bool obstacle = c.other == world::ContactMeasure::Other::obstacle;
+    const std::string other = obstacle ? csv_field(params.obstacles[c.index].name) : c.index == 0 ? "left" : "right";
     files_[contacts].print("{},{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], c.s_mm,
-                           plane ? "obstacle" : "forceps", other, 0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
+                           obstacle ? "obstacle" : "forceps", other, 0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
                            c.sliding ? "slip" : "stick");
   }
 }

@@ -265,7 +265,7 @@ void scale_bar(Drawing& d, const Paper& paper, const Box& box) {
 }
 
 /// The plane seen from the side, solid below: a line with hatching.
-void draw_plane(Drawing& d, const Paper& paper, const world::PlaneParams& plane, const Box& box) {
+void draw_plane(Drawing& d, const Paper& paper, const world::ObstacleParams& plane, const Box& box) {
   const Vec3 n = (1 / norm(plane.normal)) * plane.normal;
   const Point m = paper.view.of(n);
   if (std::hypot(m.x, m.y) < 0.999) return;
@@ -329,7 +329,7 @@ void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, co
          fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(horizontal)]), kLabelSize, kSoft, Anchor::middle);
   d.text({box.x - 8, box.y - 8}, fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(vertical)]), kLabelSize,
          kSoft, Anchor::right);
-  for (const auto& plane : scenario.params.planes) draw_plane(d, paper, plane, box);
+  for (const auto& plane : scenario.params.obstacles) draw_plane(d, paper, plane, box);
   draw_curves(d, paper, shapes, 3);
   draw_marks(d, paper, marks, box, true);
   scale_bar(d, paper, box);

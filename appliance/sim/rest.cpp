@@ -32,8 +32,8 @@ double calm_from_s(const world::WorldParams& params, double duration_s) {
       happens(f.until_s);
     }
   }
-  for (std::size_t p = 0; p < params.planes.size(); ++p) {
-    const world::PlaneParams& plane = params.planes[p];
+  for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
+    const world::ObstacleParams& plane = params.obstacles[p];
     bool moving = !(plane.velocity == Vec3{});
     for (const world::ScheduleEntry& e : params.schedule)
       moving |= e.key == world::ScheduleEntry::Key::obstacle_velocity && e.index == p && !(e.vector == Vec3{});

@@ -146,12 +146,12 @@ void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& param
   using Key = ScheduleEntry::Key;
   c.range("schedule.time_s", e.time_s, 0, kForever, "seconds from the start");
   const bool of_thread = e.key == Key::rest_length_scale || e.key == Key::drag;
-  const bool of_plane = e.key == Key::obstacle_velocity;
-  const std::size_t count = of_thread ? params.threads.size() : params.planes.size();
-  if ((of_thread || of_plane) && e.index >= count)
-    return c.say("schedule names " + std::string(of_thread ? "thread " : "plane ") + std::to_string(e.index) +
+  const bool of_obstacle = e.key == Key::obstacle_velocity;
+  const std::size_t count = of_thread ? params.threads.size() : params.obstacles.size();
+  if ((of_thread || of_obstacle) && e.index >= count)
+    return c.say("schedule names " + std::string(of_thread ? "thread " : "obstacle ") + std::to_string(e.index) +
                  ", there are " + std::to_string(count) + ": choose one of them");
-  if (e.key == Key::gravity || of_plane) {
+  if (e.key == Key::gravity || of_obstacle) {
     c.is_finite("schedule.value", e.vector);
   } else if (e.key == Key::rest_length_scale) {
     c.range("schedule.value", e.value, 1e-3, 1e3, "1 keeps the drawn length");
@@ -212,13 +212,15 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   if (params.threads.size() > kMaxThreads)
     c.say("threads are " + std::to_string(params.threads.size()) + ", must be at most " + std::to_string(kMaxThreads) +
           ": remove some");
-  if (params.planes.size() > 8) c.say("planes are more than 8: remove some");
-  for (std::size_t p = 0; p < params.planes.size(); ++p) {
-    const std::string name = "plane " + std::to_string(p);
-    c.is_finite(name + " point", params.planes[p].point);
-    c.range(name + " normal length", norm(params.planes[p].normal), 1e-6, 1e6, "it points out of the solid");
-    c.is_finite(name + " velocity", params.planes[p].velocity);
-    c.is_finite(name + " times", {params.planes[p].from_s, params.planes[p].until_s, 0});
+  if (params.obstacles.size() > kMaxObstacles)
+    c.say("obstacles are " + std::to_string(params.obstacles.size()) + ", must be at most " +
+          std::to_string(kMaxObstacles) + ": remove some");
+  for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
+    const std::string name = "obstacle " + std::to_string(p);
+    c.is_finite(name + " point", params.obstacles[p].point);
+    c.range(name + " normal length", norm(params.obstacles[p].normal), 1e-6, 1e6, "it points out of the solid");
+    c.is_finite(name + " velocity", params.obstacles[p].velocity);
+    c.is_finite(name + " times", {params.obstacles[p].from_s, params.obstacles[p].until_s, 0});
   }
   for (const ScheduleEntry& e : params.schedule) check_schedule(c, e, params);
   if (params.forceps_present)
@@ -272,13 +274,13 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     vertices += x.size() + check_cuts(c, params, i, name);
     if (!c.ok()) break;
     const double radius = 0.5 * t.diameter_mm;
-    for (std::size_t p = 0; p < params.planes.size(); ++p) {
-      const PlaneParams& plane = params.planes[p];
+    for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
+      const ObstacleParams& plane = params.obstacles[p];
       const Vec3 n = (1.0 / norm(plane.normal)) * plane.normal;
       for (std::size_t k = 0; k < x.size(); ++k) {
         const double gap = dot(n, from_eigen(x[k]) - plane.point) - radius;
         if (gap < -1e-6 * radius - 1e-12) {
-          c.say(name + " overlaps plane " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +
+          c.say(name + " overlaps obstacle " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +
                 std::to_string(k) + ": lift it (its axis stays a radius off)");
           break;
         }

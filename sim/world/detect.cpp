@@ -12,30 +12,34 @@ constexpr double kSteep = 0.3;  // sine of the angle to a plane's normal below w
 
 }  // namespace
 
-void World::State::detect_planes(std::uint32_t thread) noexcept {
+void World::State::detect_obstacles(std::uint32_t thread) noexcept {
+  for (std::size_t group = 0; group < slot_groups.size(); ++group) detect_plane(thread, group);
+}
+
+void World::State::detect_plane(std::uint32_t thread, std::size_t group) noexcept {
   const Thread& t = threads[thread];
-  for (std::size_t p = 0; p < planes.size(); ++p)
-    for (std::size_t i = 0; i < t.x0.size(); ++i) {
-      const double offset = planes[p].offset + t.model.radius;
-      const double gap = planes[p].normal.dot(t.x0[i]) - offset;
-      Memory& m = memory[plane_slot(p, t, i)];
-      if (gap >= kTravelReach + 2 * t.state.v[i].norm() * params.step_s) {
-        m = {};
-        continue;
-      }
-      m.live = true;
-      Constraint c;
-      c.vertex = static_cast<std::uint32_t>(i);
-      c.normal = planes[p].normal;
-      c.offset = offset;
-      // Judged where the plane was: what it pushes on during the step is no penetration that may stay.
-      c.slack = std::max(0.0, -(gap + planes[p].normal.dot(planes[p].moved)) - contact::kRecoverySpeed * params.step_s);
-      c.anchor = t.x0[i] + planes[p].moved;
-      c.friction = params.friction.thread_obstacle;
-      c.most = contact::kMostBenchForce;
-      c.slot = plane_slot(p, t, i);
-      constraints.push_back(c);
+  const contact::Obstacle& plane = obstacles[slot_groups[group].obstacle].body;
+  for (std::size_t i = 0; i < t.x0.size(); ++i) {
+    const double offset = plane.offset() + t.model.radius;
+    const double gap = plane.normal().dot(t.x0[i]) - offset;
+    Memory& m = memory[obstacle_slot(group, t, i)];
+    if (gap >= kTravelReach + 2 * t.state.v[i].norm() * params.step_s) {
+      m = {};
+      continue;
     }
+    m.live = true;
+    Constraint c;
+    c.vertex = static_cast<std::uint32_t>(i);
+    c.normal = plane.normal();
+    c.offset = offset;
+    // Judged where the plane was: what it pushes on during the step is no penetration that may stay.
+    c.slack = std::max(0.0, -(gap + plane.normal().dot(plane.moved())) - contact::kRecoverySpeed * params.step_s);
+    c.anchor = t.x0[i] + plane.moved();
+    c.friction = params.friction.thread_obstacle;
+    c.most = contact::kMostBenchForce;
+    c.slot = obstacle_slot(group, t, i);
+    constraints.push_back(c);
+  }
 }
 
 // A jaw that comes down beside a thread on the bench would wedge it: with both frictions such a wedge locks, while the
@@ -49,12 +53,14 @@ void World::State::detect_planes(std::uint32_t thread) noexcept {
 // A jaw from straight above keeps its normal.
 void World::State::along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
                                double thread_radius, Constraint& c, double& gap) const noexcept {
-  for (const Plane& plane : planes) {
-    if (plane.normal.dot(place) - plane.offset > 1.5 * thread_radius || plane.normal.dot(c.normal) >= 0) continue;
-    const Vector3d along = c.normal - plane.normal.dot(c.normal) * plane.normal;
+  for (const Obstacle& o : obstacles) {
+    if (o.body.shape() != contact::Obstacle::Shape::plane) continue;
+    const Vector3d& up = o.body.normal();
+    if (up.dot(place) - o.body.offset() > 1.5 * thread_radius || up.dot(c.normal) >= 0) continue;
+    const Vector3d along = c.normal - up.dot(c.normal) * up;
     if (along.norm() < kSteep) continue;
     const auto reach = [&](const Vector3d& axis) {
-      const double height = plane.normal.dot(axis - place);
+      const double height = up.dot(axis - place);
       return std::sqrt(std::max(0.0, radius * radius - height * height));
     };
     c.normal = along.normalized();
@@ -138,7 +144,7 @@ void World::State::detect(StepReport& report) noexcept {
   for (std::uint32_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     t.constraints_first = constraints.size();
-    detect_planes(k);
+    detect_obstacles(k);
     detect_arms(k);
     // Only the deepest fit: the order of the rest stays that of detection, so that runs repeat bit for bit.
     const std::size_t found = constraints.size() - t.constraints_first;

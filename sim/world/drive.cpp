@@ -50,18 +50,22 @@ void World::State::apply_schedule() noexcept {
         gravity = to_eigen(e.vector);
         break;
       case Key::obstacle_velocity:
-        planes[e.index].velocity = to_eigen(e.vector);
+        obstacles[e.index].velocity = to_eigen(e.vector);
         break;
     }
   }
 }
 
-void World::State::move_planes() noexcept {
-  for (Plane& p : planes) {
-    p.moved =
-        within(p.from_s, p.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * p.velocity) : Vector3d(0, 0, 0);
-    p.offset += p.normal.dot(p.moved);
-  }
+void World::State::add_obstacle(const ObstacleParams& p) {
+  slot_groups.push_back({static_cast<std::uint32_t>(obstacles.size()), false});
+  obstacles.push_back(
+      {contact::Obstacle::plane(to_eigen(p.point), to_eigen(p.normal)), to_eigen(p.velocity), p.from_s, p.until_s});
+}
+
+void World::State::move_obstacles() noexcept {
+  for (Obstacle& o : obstacles)
+    o.body.move(within(o.from_s, o.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * o.velocity)
+                                                                     : Vector3d(0, 0, 0));
 }
 
 // Clamps that begin or end now. One that begins takes the thread as it is, while those that end still hold it: the

@@ -101,8 +101,8 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
     tool.follow(sample.instruments[f], mount, params.step_s);
     if (tool.status() == TrackStatus::lost) report.flags |= step_instrument_lost;
     if (was_gone && !tool.given_up())  // it appears: no side of it is remembered
-      for (std::size_t slot = (planes.size() + kArms * f) * vertices;
-           slot < (planes.size() + kArms * (f + 1)) * vertices; ++slot)
+      for (std::size_t slot = (slot_groups.size() + kArms * f) * vertices;
+           slot < (slot_groups.size() + kArms * (f + 1)) * vertices; ++slot)
         memory[slot] = {};
     if (grasp.active && (tool.opening() > tool.model().release_opening || tool.given_up())) {
       let_go(f);

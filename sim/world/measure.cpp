@@ -99,9 +99,9 @@ std::vector<ContactMeasure> World::contacts() const {
       m.thread = k;
       m.s_mm = t.model.rest_arc(c.vertex) + c.w1 * t.model.rest_length;
       const std::size_t group = c.slot / s.vertices;
-      const bool plane = group < s.planes.size();
-      m.other = plane ? ContactMeasure::Other::plane : ContactMeasure::Other::forceps;
-      m.index = plane ? group : (group - s.planes.size()) / kArms;
+      const bool obstacle = group < s.slot_groups.size();
+      m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::forceps;
+      m.index = obstacle ? s.slot_groups[group].obstacle : (group - s.slot_groups.size()) / kArms;
       m.gap_mm = contact::gap(c, contact::place(t.state.x, c));
       m.normal_force = c.normal.dot(c.force);
       m.friction_force = (c.force - m.normal_force * c.normal).norm();

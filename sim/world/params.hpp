@@ -83,14 +83,27 @@ struct Friction {  ///< Coulomb, by pair
   double thread_tool = 0.4;
 };
 
-/// The bench: solid half space below the plane.
-struct PlaneParams {
+/// A rigid body that threads touch; it may move, without turning.
+struct ObstacleParams {
+  enum class Shape : std::uint8_t {
+    plane,     ///< `point`, `normal`: the half space below it is solid
+    sphere,    ///< `point` is its centre, `diameter_mm`
+    cylinder,  ///< solid, with flat ends at `from` and `to`, `diameter_mm`
+    capsule,   ///< a cylinder with half spheres at both ends
+    mesh,      ///< `vertices`, `triangles`: closed, outside where they turn anticlockwise
+  };
   std::string name;
+  Shape shape = Shape::plane;
   Vec3 point;
   Vec3 normal{0, 0, 1};
-  Vec3 velocity;  ///< within [from_s, until_s) [mm/s]
+  Vec3 from, to;
+  double diameter_mm = 1;
+  std::vector<Vec3> vertices;                           ///< of a mesh [mm]
+  std::vector<std::array<std::uint32_t, 3>> triangles;  ///< of a mesh, into `vertices`
+  Vec3 velocity;                                        ///< within [from_s, until_s) [mm/s]
   double from_s = 0, until_s = kForever;
 };
+inline constexpr std::size_t kMaxObstacles = 32;
 
 /// Forceps: the jaws as the thread meets them. Frame T of CONTRACT (origin where the closed tips meet).
 struct ForcepsParams {
@@ -131,7 +144,7 @@ struct ScheduleEntry {
     rest_length_scale,  ///< of thread `index`
     drag,               ///< of thread `index` [uN s/mm^2]
     gravity,            ///< `vector` [mm/s^2]
-    obstacle_velocity,  ///< of plane `index`, `vector` [mm/s]
+    obstacle_velocity,  ///< of obstacle `index`, `vector` [mm/s]
   };
   double time_s = 0;
   Key key = Key::friction_thread_thread;
@@ -159,7 +172,7 @@ struct WorldParams {
   Friction friction;
   SolverParams solver;
   std::vector<ThreadParams> threads;
-  std::vector<PlaneParams> planes;
+  std::vector<ObstacleParams> obstacles;
   std::vector<ScheduleEntry> schedule;
   std::vector<CutParams> cuts;
   std::array<ForcepsParams, kInstruments> forceps;

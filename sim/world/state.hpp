@@ -4,7 +4,7 @@
 ///   instruments.cpp   forceps follow the hand, grasp and let go
 ///   drive.cpp         schedule, clamps, loads: what moves the threads from outside
 ///   cut.cpp           cuts: one thread becomes two
-///   detect.cpp        contacts with planes and jaws
+///   detect.cpp        contacts with obstacles and jaws
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
 #include <array>
@@ -14,6 +14,7 @@
 #include "sim/base/eigen.hpp"
 #include "sim/contact/constraint.hpp"
 #include "sim/contact/implicit_step.hpp"
+#include "sim/contact/obstacle.hpp"
 #include "sim/instrument/forceps.hpp"
 #include "sim/instrument/grasp.hpp"
 #include "sim/rod/rod.hpp"
@@ -31,12 +32,17 @@ inline constexpr int kArms = 2;
 inline constexpr std::size_t kAllArms = kArms * kInstruments;
 inline constexpr double kTravelReach = 5.0;  // contacts are looked for this far, and as far as the thread flies [mm]
 
-struct Plane {
-  Vector3d normal;
-  double offset = 0;           // n.x of the surface
+/// A rigid body and what moves it.
+struct Obstacle {
+  contact::Obstacle body;
   Vector3d velocity{0, 0, 0};  // within [from_s, until_s) [mm/s]
   double from_s = 0, until_s = kForever;
-  Vector3d moved{0, 0, 0};  // in this step [mm]
+};
+
+/// Slots of memory come in groups, one for every vertex, or for every edge by its first vertex.
+struct SlotGroup {
+  std::uint32_t obstacle = 0;
+  bool of_edges = false;
 };
 
 struct Clamp {
@@ -78,7 +84,8 @@ struct Cut {
   std::vector<Thread> pieces;
 };
 
-/// What a contact remembers from step to step, by persistent identity: (plane, vertex) or (arm, segment).
+/// What a contact remembers from step to step, by persistent identity: (obstacle, vertex), (obstacle, edge)
+/// or (arm, segment).
 struct Memory {
   Vector3d force{0, 0, 0};     // W [uN]
   Vector3d normal_A{0, 0, 0};  // of an arm: the side the thread is on
@@ -89,9 +96,10 @@ struct World::State {
   WorldParams params;
   Capacity capacity;
   instrument::Mount mount;
-  std::vector<Plane> planes;
-  std::vector<Thread> threads;  // a piece that was cut off comes last
-  std::vector<Cut> cuts;        // in order of time
+  std::vector<Obstacle> obstacles;
+  std::vector<SlotGroup> slot_groups;  // of the obstacles; those of the arms follow
+  std::vector<Thread> threads;         // a piece that was cut off comes last
+  std::vector<Cut> cuts;               // in order of time
   std::size_t cuts_made = 0;
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
@@ -119,11 +127,11 @@ struct World::State {
     if (observer) observer(observer_context, s);
   }
   double time_s() const noexcept { return static_cast<double>(step) * params.step_s; }
-  std::size_t plane_slot(std::size_t plane, const Thread& t, std::size_t vertex) const {
-    return plane * vertices + t.first + vertex;
+  std::size_t obstacle_slot(std::size_t group, const Thread& t, std::size_t vertex) const {
+    return group * vertices + t.first + vertex;
   }
   std::size_t arm_slot(std::size_t arm, const Thread& t, std::size_t segment) const {
-    return (planes.size() + arm) * vertices + t.first + segment;
+    return (slot_groups.size() + arm) * vertices + t.first + segment;
   }
 
   // instruments
@@ -138,7 +146,8 @@ struct World::State {
   void turn_gripped_frames() noexcept;
   // drive
   void apply_schedule() noexcept;
-  void move_planes() noexcept;
+  void add_obstacle(const ObstacleParams& params);
+  void move_obstacles() noexcept;
   void begin_clamps(Thread& thread) noexcept;
   void load_thread(Thread& thread, double at_s) const noexcept;
   void drive_thread(Thread& thread) noexcept;
@@ -151,7 +160,8 @@ struct World::State {
   void divide_grasps(const Cut& cut) noexcept;
   // detect
   void detect(StepReport& report) noexcept;
-  void detect_planes(std::uint32_t thread) noexcept;
+  void detect_obstacles(std::uint32_t thread) noexcept;
+  void detect_plane(std::uint32_t thread, std::size_t group) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
   void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
                    double thread_radius, Constraint& c, double& gap) const noexcept;

@@ -106,15 +106,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->gravity = to_eigen(params.gravity);
   std::stable_sort(s->params.schedule.begin(), s->params.schedule.end(),
                    [](const ScheduleEntry& a, const ScheduleEntry& b) { return a.time_s < b.time_s; });
-  for (const PlaneParams& p : params.planes) {
-    Plane plane;
-    plane.normal = to_eigen(p.normal).normalized();
-    plane.offset = plane.normal.dot(to_eigen(p.point));
-    plane.velocity = to_eigen(p.velocity);
-    plane.from_s = p.from_s;
-    plane.until_s = p.until_s;
-    s->planes.push_back(plane);
-  }
+  for (const ObstacleParams& p : params.obstacles) s->add_obstacle(p);
   std::stable_sort(s->params.cuts.begin(), s->params.cuts.end(),
                    [](const CutParams& a, const CutParams& b) { return a.time_s < b.time_s; });
   s->threads.reserve(params.threads.size() + params.cuts.size());
@@ -133,7 +125,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     for (const Thread& piece : c.pieces) longest = std::max(longest, piece.x0.size());
   if (params.forceps_present)
     for (const ForcepsParams& f : params.forceps) s->forceps.emplace_back(build_forceps(f, params.lost_release_s));
-  s->memory.resize((s->planes.size() + (s->forceps.empty() ? 0 : kAllArms)) * s->vertices);
+  s->memory.resize((s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms)) * s->vertices);
   s->constraints.reserve(s->memory.size() + kInstruments * instrument::kMostHeld);
   // Trial frames as large as any thread's: a ring of distinct points has the most edges.
   std::vector<Vector3d> ring(std::max<std::size_t>(longest, 3));
@@ -143,7 +135,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   }
   const rod::Twist frames_like(ring, true, frames);
   s->alone.emplace_back(longest, frames_like);
-  const std::size_t kinds = s->planes.size() + (s->forceps.empty() ? 0 : kAllArms);
+  const std::size_t kinds = s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms);
   for (std::size_t k = 0; k < params.threads.size() + params.cuts.size(); ++k) {
     const std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
@@ -176,7 +168,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.move_instruments(sample, report);
   s.stage(StepStage::instruments);
   s.apply_schedule();
-  s.move_planes();
+  s.move_obstacles();
   s.apply_cuts();
   for (Thread& t : s.threads) {
     t.x0 = t.state.x;
@@ -242,7 +234,7 @@ std::uint64_t World::state_hash() const noexcept {
       hash.bytes(c.place.data(), sizeof(double) * 3);
     }
   }
-  for (const Plane& p : s.planes) hash.add(p.offset);
+  for (const Obstacle& o : s.obstacles) o.body.add_to(hash);
   for (const Forceps& f : s.forceps) f.add_to(hash);
   for (const Grasp& g : s.grasps) {
     hash.add(static_cast<std::uint64_t>(g.active) << 2 | static_cast<std::uint64_t>(g.armed) << 1 |

@@ -45,9 +45,9 @@ struct ClampMeasure {
 struct ContactMeasure {
   std::size_t thread = 0;
   double s_mm = 0;  ///< rest arc length on the thread
-  enum class Other : std::uint8_t { plane, forceps, thread };
-  Other other = Other::plane;
-  std::size_t index = 0;                                    ///< of the plane; of the forceps; of the other thread
+  enum class Other : std::uint8_t { obstacle, forceps, thread };
+  Other other = Other::obstacle;
+  std::size_t index = 0;                                    ///< of the obstacle; of the forceps; of the other thread
   double other_s_mm = 0;                                    ///< rest arc length on the other thread
   double gap_mm = 0, normal_force = 0, friction_force = 0;  ///< [uN]
   bool sliding = false;

@@ -118,8 +118,8 @@ TEST(Calm, ComesAfterTheLastChangeWithinTheRun) {
   EXPECT_EQ(with([&](auto& p) { p.threads[0].clamps.push_back(clamp(1, 2)); }), 2);
   EXPECT_EQ(with([&](auto& p) { p.threads[0].clamps.push_back(clamp(0, 7)); }), 7);
   EXPECT_EQ(with([](auto& p) {
-              p.planes.emplace_back();
-              p.planes[0].velocity = {0, 0, 1};
+              p.obstacles.emplace_back();
+              p.obstacles[0].velocity = {0, 0, 1};
             }),
             never);
 }

@@ -43,9 +43,9 @@ TEST(ScenarioFile, TheShippedBenchIsInSimsUnits) {
   EXPECT_EQ(w.solver.iterations, 6);
   EXPECT_EQ(w.solver.residual_target, 1e-6);
   EXPECT_TRUE(t.clamps.empty() && t.forces.empty() && w.schedule.empty() && w.cuts.empty());
-  ASSERT_EQ(w.planes.size(), 1u);
-  EXPECT_EQ(w.planes[0].name, "bench");
-  EXPECT_EQ(w.planes[0].normal, (Vec3{0, 0, 1}));
+  ASSERT_EQ(w.obstacles.size(), 1u);
+  EXPECT_EQ(w.obstacles[0].name, "bench");
+  EXPECT_EQ(w.obstacles[0].normal, (Vec3{0, 0, 1}));
   // The file spells out the defaults of the jaws; both must say the same.
   const world::ForcepsParams jaws;
   for (const auto& f : w.forceps) {
@@ -266,10 +266,10 @@ TEST(ScenarioFile, AnObstacleMayMove) {
                                     "from_s = 0.5\nuntil_s = 1.5\n",
                                 "f.toml");
   ASSERT_TRUE(s) << s.error().message;
-  ASSERT_EQ(s->params.planes.size(), 2u);
-  EXPECT_EQ(s->params.planes[0].name, "obstacle1");
-  EXPECT_EQ(s->params.planes[0].until_s, world::kForever);
-  const auto& p = s->params.planes[1];
+  ASSERT_EQ(s->params.obstacles.size(), 2u);
+  EXPECT_EQ(s->params.obstacles[0].name, "obstacle1");
+  EXPECT_EQ(s->params.obstacles[0].until_s, world::kForever);
+  const auto& p = s->params.obstacles[1];
   EXPECT_EQ(p.name, "floor");
   EXPECT_EQ(p.velocity, (Vec3{0, 0, 2}));
   EXPECT_EQ(p.from_s, 0.5);

@@ -17,7 +17,7 @@ inline WorldParams thread_over_bench(double height_mm = kRadius) {
   p.gravity = {0, 0, -9810};
   p.solver.iterations = 8;  // as the appliance affords
   p.solver.residual_target = 1e-6;
-  p.planes.push_back({});
+  p.obstacles.push_back({});
   ThreadParams t;
   t.name = "thread";
   t.points = {{-30, 0, height_mm}, {30, 0, height_mm}};

@@ -669,8 +669,8 @@ TEST(SeveralThreads, EachBehavesAsIfItWereAlone) {
   threads.push_back(hook);
   WorldParams p = thread_world(0.005);
   p.gravity = {0, 0, -kGravity};
-  p.planes.push_back({});
-  p.planes[0].point = {0, 0, -12};
+  p.obstacles.push_back({});
+  p.obstacles[0].point = {0, 0, -12};
   p.threads = threads;
   World together = make_world(p);
   std::vector<World> alone;
@@ -701,7 +701,7 @@ TEST(HeavyBeam, LiftedAtOneEndLeavesTheBenchOverTheLengthOfTheory) {
     for (bool by_force : {false, true}) {
       WorldParams p = thread_world();
       p.gravity = {0, 0, -kGravity};
-      p.planes.push_back({});
+      p.obstacles.push_back({});
       if (!by_force) p.friction.thread_obstacle = 0;  // it must come along, without tension
       const double length = 3 * a;
       ThreadParams t = nylon({{0, 0, diameter / 2}, {length, 0, diameter / 2}}, diameter, 240);

@@ -255,10 +255,10 @@ constexpr BadCase kBad[] = {
     {"'thread'.drag", [](WorldParams& p) { p.threads[0].material.drag = -1; }},
     {"'thread'.twist_turns", [](WorldParams& p) { p.threads[0].twist_turns = 1e9; }},
     {"capacity.vertices", [](WorldParams& p) { p.threads[0].segment_mm = 0.001; }},
-    {"overlaps plane 0", [](WorldParams& p) { p.planes[0].point.z = 0.05; }},
-    {"plane 0 normal",
+    {"overlaps obstacle 0", [](WorldParams& p) { p.obstacles[0].point.z = 0.05; }},
+    {"obstacle 0 normal",
      [](WorldParams& p) {
-       p.planes[0].normal = {0, 0, 0};
+       p.obstacles[0].normal = {0, 0, 0};
      }},
     {"forceps right release_opening_rad", [](WorldParams& p) { p.forceps[1].release_opening_rad = 0.001; }},
     {"motion_scale", [](WorldParams& p) { p.motion_scale = 0; }},
