@@ -1,0 +1,223 @@
+/// Broad phase against every pair looked at one by one.
+#include "sim/contact/swept_pairs.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numbers>
+
+#include "sim/base/random.hpp"
+#include "tests/sim/strand_scenes.hpp"
+#include "tests/support/rt_guard.hpp"
+
+namespace ligature::contact {
+namespace {
+
+using test::Scene;
+
+/// The definition, edge by edge: no gap wider than reach on any axis.
+std::vector<EdgePair> by_definition(const Scene& scene, double reach) {
+  struct Edge {
+    std::uint32_t strand, edge;
+    Vector3d low, high;
+    bool finite;
+  };
+  std::vector<Edge> all;
+  for (std::size_t s = 0; s < scene.strands.size(); ++s) {
+    const Strand& strand = scene.strands[s];
+    for (std::size_t e = 0; e < strand.edges(); ++e) {
+      const std::size_t n = strand.next(e);
+      const Vector3d &a = strand.x[e], &b = strand.x[n], &a1 = scene.x1[s][e], &b1 = scene.x1[s][n];
+      all.push_back({static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(e),
+                     a.cwiseMin(b).cwiseMin(a1).cwiseMin(b1), a.cwiseMax(b).cwiseMax(a1).cwiseMax(b1),
+                     a.allFinite() && b.allFinite() && a1.allFinite() && b1.allFinite()});
+    }
+  }
+  std::vector<EdgePair> pairs;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    for (std::size_t j = i + 1; j < all.size(); ++j) {
+      if (!all[i].finite || !all[j].finite) continue;
+      if (all[i].strand == all[j].strand) {
+        const Strand& strand = scene.strands[all[i].strand];
+        if (strand.next(all[i].edge) == all[j].edge || strand.next(all[j].edge) == all[i].edge) continue;
+      }
+      if ((all[i].low - all[j].high).maxCoeff() > reach || (all[j].low - all[i].high).maxCoeff() > reach) continue;
+      pairs.push_back({all[i].strand, all[i].edge, all[j].strand, all[j].edge});
+    }
+  }
+  return pairs;
+}
+
+void expect_same(const Scene& scene, double reach) {
+  const std::vector<EdgePair> expected = by_definition(scene, reach);
+  SweptPairs swept(scene.edges(), expected.size());
+  ASSERT_TRUE(swept.find(scene.strands.data(), scene.strands.size(), scene.ends(), reach));
+  EXPECT_TRUE(std::is_sorted(swept.pairs().begin(), swept.pairs().end()));
+  EXPECT_TRUE(swept.pairs() == expected) << swept.pairs().size() << " against " << expected.size();
+}
+
+TEST(SweptPairs, FindsWhatTheDefinitionSays) {
+  constexpr std::uint64_t kSeed = 20240611;
+  RecordProperty("seed", std::to_string(kSeed));
+  Random random(kSeed);
+  std::size_t found = 0;
+  for (int trial = 0; trial < 400; ++trial) {
+    const double scale = std::pow(10, random.uniform(-6, 6));
+    const double length = scale * std::pow(10, random.uniform(-1.5, 0.5));
+    Scene scene;
+    for (std::size_t s = 0, count = 1 + random.next() % 8; s < count; ++s)
+      scene.add(test::wander(random, 2 + random.next() % 60, length, scale), random.next() % 3 == 0);
+    scene.move(random, random.next() % 2 ? length : 0.01 * length);
+    scene.shift(Vector3d(1, -2, 3) * scale * (trial % 4 == 0 ? 1e9 : trial % 4 == 1 ? 1e3 : 0));
+    scene.ready();
+    const double reach = trial % 5 == 0 ? 0 : length * random.uniform(0, 2);
+    expect_same(scene, reach);
+    found += by_definition(scene, reach).size();
+  }
+  EXPECT_GT(found, 10000u);
+}
+
+TEST(SweptPairs, FindsTouchingBoxesOnly) {
+  // A lattice: gaps of exactly 0 and of exactly the reach count, one ulp more does not.
+  Scene scene;
+  for (int i = 0; i < 6; ++i)
+    for (int j = 0; j < 6; ++j) scene.add({{i * 1.0, j * 1.0, 0}, {i + 0.5, j + 0.5, 1}}, false);
+  scene.ready();
+  expect_same(scene, 0);
+  expect_same(scene, 0.5);
+  expect_same(scene, std::nextafter(0.5, 0));
+  expect_same(scene, std::nextafter(0.5, 1));
+  EXPECT_GT(by_definition(scene, 0.5).size(), by_definition(scene, std::nextafter(0.5, 0)).size());
+}
+
+TEST(SweptPairs, BearsMotionsAcrossEverything) {
+  Random random(7);
+  Scene scene;
+  scene.add(test::wander(random, 300, 0.1, 5), false);
+  scene.add(test::wander(random, 200, 0.1, 5), true);
+  scene.copy_ends();
+  scene.x1[0][100] += Vector3d(1e6, 0, 0);
+  scene.x1[1][17] = Vector3d(-1e300, 1e300, 1e308);
+  scene.x1[0][3] = Vector3d(1e-310, -1e-310, 0);
+  scene.ready();
+  expect_same(scene, 0);
+  expect_same(scene, 0.3);
+  expect_same(scene, 1e300);
+  expect_same(scene, std::numeric_limits<double>::infinity());
+}
+
+TEST(SweptPairs, LeavesOutWhatIsNotFinite) {
+  Random random(8);
+  Scene scene;
+  for (const bool closed : {false, true}) scene.add(test::wander(random, 100, 0.1, 1), closed);
+  scene.copy_ends();
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  scene.x[0][0].y() = nan;
+  scene.x1[0][50].x() = inf;
+  scene.x[1][0].z() = -inf;
+  scene.x1[1][99] = Vector3d(nan, inf, -inf);
+  scene.ready();
+  expect_same(scene, 0.2);
+  SweptPairs swept(scene.edges(), 100000);
+  EXPECT_TRUE(swept.find(scene.strands.data(), 2, scene.ends(), 0.2));
+  EXPECT_EQ(swept.skipped(), 1u + 2u + 3u);
+  EXPECT_FALSE(swept.find(scene.strands.data(), 2, scene.ends(), nan));
+  EXPECT_TRUE(swept.pairs().empty());
+  for (auto& x : scene.x) std::fill(x.begin(), x.end(), Vector3d::Constant(nan));
+  EXPECT_TRUE(swept.find(scene.strands.data(), 2, scene.ends(), 0.2));
+  EXPECT_TRUE(swept.pairs().empty());
+}
+
+TEST(SweptPairs, KnowsNeighboursOfShortAndClosedStrands) {
+  for (std::size_t n = 2; n < 12; ++n) {
+    for (const bool closed : {false, true}) {
+      Scene scene;
+      scene.add(std::vector<Vector3d>(n, Vector3d(1, 2, 3)), closed);
+      scene.ready();
+      expect_same(scene, 0);
+      const std::size_t edges = closed ? n : n - 1;
+      const std::size_t joints = closed ? (n == 2 ? 1 : n) : n - 2;
+      EXPECT_EQ(by_definition(scene, 0).size(), edges * (edges - 1) / 2 - joints);
+    }
+  }
+}
+
+TEST(SweptPairs, TakesStrandsWithoutEdgesAndMissingEnds) {
+  const std::vector<Vector3d> a = {{0, 0, 0}, {1, 0, 0}}, b = {{0, 0, 0.1}, {1, 0, 0.1}},
+                              lower = {{0, 0, 0}, {1, 0, -1}};
+  const std::vector<Strand> strands = {{a.data(), 0}, {a.data(), 1, true}, {nullptr, 0}, {a.data(), 2}, {b.data(), 2}};
+  SweptPairs swept(10, 10);
+  EXPECT_TRUE(swept.find(strands.data(), strands.size(), nullptr, 0.2));
+  ASSERT_EQ(swept.pairs().size(), 1u);
+  EXPECT_EQ(swept.pairs()[0], (EdgePair{3, 0, 4, 0}));
+  EXPECT_TRUE(swept.find(strands.data(), strands.size(), nullptr, 0));
+  EXPECT_TRUE(swept.pairs().empty());
+  const Vector3d* const ends[] = {nullptr, nullptr, nullptr, nullptr, lower.data()};
+  EXPECT_TRUE(swept.find(strands.data(), strands.size(), ends, 0));
+  EXPECT_EQ(swept.pairs().size(), 1u);
+  EXPECT_TRUE(swept.find(strands.data(), 3, nullptr, 1));
+  EXPECT_TRUE(swept.find(nullptr, 0, nullptr, 1));
+  EXPECT_TRUE(swept.pairs().empty());
+}
+
+TEST(SweptPairs, SaysWhenItIsFullAndKeepsTheFirst) {
+  Random random(9);
+  Scene scene;
+  scene.add(test::wander(random, 200, 0.1, 0.5), false);
+  scene.ready();
+  const std::vector<EdgePair> all = by_definition(scene, 0.2);
+  for (const std::size_t most : {std::size_t{0}, std::size_t{1}, std::size_t{37}, all.size() - 1}) {
+    SweptPairs swept(scene.edges(), most);
+    EXPECT_FALSE(swept.find(scene.strands.data(), 1, scene.ends(), 0.2));
+    EXPECT_TRUE(std::equal(swept.pairs().begin(), swept.pairs().end(), all.begin(), all.begin() + most));
+    EXPECT_EQ(swept.pairs().size(), most);
+  }
+  SweptPairs small(50, all.size());
+  EXPECT_FALSE(small.find(scene.strands.data(), 1, scene.ends(), 0.2));
+  for (const EdgePair& pair : small.pairs()) EXPECT_LT(pair.edge_b, 50u);
+  EXPECT_FALSE(small.pairs().empty());
+  SweptPairs none(0, 0);
+  EXPECT_FALSE(none.find(scene.strands.data(), 1, scene.ends(), 0.2));
+}
+
+TEST(SweptPairs, GivesTheSameEachTimeWithoutAllocating) {
+  const Scene knot = test::tight_knot(600, 0.025), other = test::tight_knot(2400, 0.025);
+  SweptPairs swept(2400, 100000), fresh(5000, 100000);
+  guard::reset();
+  {
+    const guard::ForbidAlloc forbid;
+    swept.find(other.strands.data(), 1, other.ends(), 0.05);
+    swept.find(knot.strands.data(), 1, knot.ends(), 0.03);
+  }
+  ASSERT_TRUE(guard::active());
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  fresh.find(knot.strands.data(), 1, knot.ends(), 0.03);
+  EXPECT_TRUE(swept.pairs() == fresh.pairs());
+  expect_same(knot, 0.03);
+}
+
+TEST(SweptPairs, HoldsSixtyFiveThousandEdges) {
+  // Cost is recorded, not asserted.
+  for (const std::size_t n : {600u, 2400u, 65536u}) {
+    const Scene knot = test::tight_knot(n, 0.025);
+    SweptPairs swept(n, 400000);
+    for (const double reach : {0.0, 0.03}) {
+      ASSERT_TRUE(swept.find(knot.strands.data(), 1, knot.ends(), reach));
+      double best = 1e9;
+      for (int k = 0; k < (n > 10000 ? 5 : 200); ++k) {
+        const auto start = std::chrono::steady_clock::now();
+        swept.find(knot.strands.data(), 1, knot.ends(), reach);
+        best =
+            std::min(best, std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
+      }
+      std::printf("%6zu edges, reach %.3f: %zu pairs, %.1f us\n", n - 1, reach, swept.pairs().size(), best);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ligature::contact
