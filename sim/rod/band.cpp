@@ -1,5 +1,6 @@
 #include "sim/rod/band.hpp"
 
+#include <cstdint>
 #include <cstring>
 
 #ifdef __SSE2__
@@ -62,24 +63,25 @@ inline bool all_above(Two t, double least) {
 
 // The substitutions are written once, over a view that says how a factor's entry and a right-hand side's row are read.
 
-// One right-hand side, both ends of the chain as the two lanes.
-template <int D>
+// One right-hand side, both ends of the chain as the two lanes. Balanced: one phantom at most, the back's first.
+template <int D, bool Balanced, class Rows>
 struct BothEnds {
   using Value = Two;
-  double* b;
-  size_t stride;
-  size_t last;   // the far end's vertex
-  bool phantom;  // which is not there
+  Rows rows;
+  size_t front_phantoms, back_phantoms;  // columns at the beginning that are not there
+  size_t last;                           // chain vertex of the back's column 0
 
   static Value zero() { return Value{}; }
   static Value entry(const double (&pair)[2]) { return load<Two>(pair); }
-  double& front(size_t p, int r) const { return b[(D * p + static_cast<size_t>(r)) * stride]; }
-  double& back(size_t p, int r) const { return b[(D * (last - p) + static_cast<size_t>(r)) * stride]; }
+  double& front(size_t p, int r) const { return *rows.at(Balanced ? p : p - front_phantoms, r); }
+  double& back(size_t p, int r) const { return *rows.at(last - p, r); }
+  bool has_front(size_t p) const { return Balanced || p >= front_phantoms; }
+  bool has_back(size_t p) const { return Balanced ? p != 0 || back_phantoms == 0 : p >= back_phantoms; }
   void prefetch(size_t) const {}
-  Value get(size_t p, int r) const { return Value{front(p, r), p == 0 && phantom ? 0.0 : back(p, r)}; }
+  Value get(size_t p, int r) const { return Value{has_front(p) ? front(p, r) : 0.0, has_back(p) ? back(p, r) : 0.0}; }
   void set(size_t p, int r, Value v) const {
-    front(p, r) = v[0];
-    if (!(p == 0 && phantom)) back(p, r) = v[1];
+    if (has_front(p)) front(p, r) = v[0];
+    if (has_back(p)) back(p, r) = v[1];
   }
 };
 
@@ -101,6 +103,21 @@ inline void store_tile(double* to, const Tile& t) {
   store(to, t.v[0]);
   store(to + kWide, t.v[1]);
 }
+// The first `count` of a tile, the others zero.
+template <bool Whole>
+inline Tile get_tile(const double* from, size_t count) {
+  if constexpr (Whole) return load_tile(from);
+  double all[kTile] = {};
+  for (size_t i = 0; i < count; ++i) all[i] = from[i];
+  return load_tile(all);
+}
+template <bool Whole>
+inline void set_tile(double* to, const Tile& t, size_t count) {
+  if constexpr (Whole) return store_tile(to, t);
+  double all[kTile];
+  store_tile(all, t);
+  for (size_t i = 0; i < count; ++i) to[i] = all[i];
+}
 inline Tile less(const Tile& c, double a, const Tile& b) {
   const Wide w = spread(a);
   return {{less(c.v[0], w, b.v[0]), less(c.v[1], w, b.v[1])}};
@@ -113,30 +130,36 @@ inline Tile operator*(const Tile& a, double b) {
   return {{a.v[0] * w, a.v[1] * w}};
 }
 
-// One end of the chain.
-template <int D, int Lane>
+// One end of the chain. Its vertices only, no phantoms. Whole: all of a tile is there, else `count` of it.
+template <int D, int Lane, bool Whole, class Rows>
 struct OneEnd {
   using Value = Tile;
-  double* b;
-  size_t stride;
-  size_t last;
-  bool phantom;
+  Rows rows;
+  size_t zero_vertex;  // chain vertex of column 0
+  size_t count;
 
   static Value zero() { return Value{}; }
   static double entry(const double (&pair)[2]) { return pair[Lane]; }
-  double* row(size_t p, int r) const { return b + (D * (Lane ? last - p : p) + static_cast<size_t>(r)) * stride; }
-  bool missing(size_t p) const { return Lane == 1 && p == 0 && phantom; }
+  double* row(size_t p, int r) const { return rows.at(Lane ? zero_vertex - p : p - zero_vertex, r); }
   // Rows of many right-hand sides lie pages apart, which the processor does not foresee.
   void prefetch(size_t p) const {
-    if (missing(p)) return;
-    for (int r = 0; r < D; ++r) {
-      __builtin_prefetch(row(p, r), 1);
-      __builtin_prefetch(row(p, r) + kTile - 1, 1);
-    }
+    if constexpr (Whole)
+      for (int r = 0; r < D; ++r) {
+        __builtin_prefetch(row(p, r), 1);
+        __builtin_prefetch(row(p, r) + kTile - 1, 1);
+      }
   }
-  Value get(size_t p, int r) const { return missing(p) ? zero() : load_tile(row(p, r)); }
-  void set(size_t p, int r, const Value& v) const {
-    if (!missing(p)) store_tile(row(p, r), v);
+  Value get(size_t p, int r) const { return get_tile<Whole>(row(p, r), count); }
+  void set(size_t p, int r, const Value& v) const { set_tile<Whole>(row(p, r), v, count); }
+  bool is_zero(size_t p) const {
+    std::uint64_t bits = 0;
+    for (int r = 0; r < D; ++r) {
+      std::uint64_t of_row[kTile];
+      const Tile t = get(p, r);
+      std::memcpy(of_row, &t, sizeof of_row);
+      for (const std::uint64_t x : of_row) bits |= x;
+    }
+    return bits == 0;
   }
 };
 
@@ -172,7 +195,7 @@ void solve_core(const std::array<std::array<double, N>, N>& a, size_t n, Value* 
 }  // namespace
 
 template <int D>
-BlockBand<D>::BlockBand(size_t most) : columns_((most + 1) / 2), border_((most + 1) / 2) {
+BlockBand<D>::BlockBand(size_t most) : columns_(std::max<size_t>(most, 2) - 2), border_((most + 1) / 2) {
   restart(most, false);
 }
 
@@ -189,19 +212,33 @@ BlockBand<D>& BlockBand<D>::operator=(const BlockBand& other) {
   }
   vertices_ = other.vertices_;
   closed_ = other.closed_;
+  origin_ = other.origin_;
   chain_ = other.chain_;
+  front_ = other.front_;
   half_ = other.half_;
+  front_phantoms_ = other.front_phantoms_;
+  back_phantoms_ = other.back_phantoms_;
+  last_ = other.last_;
   core_ = other.core_;
   return *this;
 }
 
 template <int D>
-void BlockBand<D>::restart(size_t vertices, bool closed) noexcept {
-  assert((vertices + 1) / 2 <= columns_.size() && (!closed || vertices >= kFewestClosed));
+void BlockBand<D>::restart(size_t vertices, bool closed, size_t middle) noexcept {
+  assert((!closed || vertices >= kFewestClosed) && (middle == kBalanced || middle < vertices));
   vertices_ = vertices;
   closed_ = closed;
   chain_ = vertices - (closed ? 2 : 0);
-  half_ = chain_ > 2 ? (chain_ + 1) / 2 - 1 : 0;
+  front_ = chain_ > 2 ? (chain_ + 1) / 2 - 1 : 0;
+  origin_ = 0;
+  if (middle != kBalanced && closed) origin_ = middle >= front_ ? middle - front_ : middle + vertices - front_;
+  if (middle != kBalanced && !closed && chain_ > 2) front_ = std::min(middle, chain_ - 2);
+  const size_t back = chain_ > 2 ? chain_ - 2 - front_ : 0;
+  half_ = std::max(front_, back);
+  assert(half_ <= columns_.size() && (!closed || half_ <= border_.size()));
+  front_phantoms_ = half_ - front_;
+  back_phantoms_ = half_ - back;
+  last_ = chain_ + back_phantoms_ - 1;
   if (half_ > 0) {
     std::memset(columns_.data(), 0, half_ * sizeof(Columns));
     if (closed) std::memset(border_.data(), 0, half_ * sizeof(BorderRows));
@@ -211,19 +248,21 @@ void BlockBand<D>::restart(size_t vertices, bool closed) noexcept {
 
 template <int D>
 double& BlockBand<D>::entry(size_t r, size_t c) noexcept {
+  r = D * chained(r / D) + r % D;
+  c = D * chained(c / D) + c % D;
   // Where the unknown stands: in the chain's front, its back, or the core.
-  const auto end_of = [&](size_t v) { return v < half_ ? 0 : v > half_ + 1 && v < chain_ ? 1 : 2; };
-  const auto in_core = [&](size_t x) { return x / D < chain_ ? x - D * half_ : x - D * chain_ + 2 * D; };
+  const auto end_of = [&](size_t v) { return in_front(v) ? 0 : in_back(v) ? 1 : 2; };
+  const auto in_core = [&](size_t x) { return static_cast<size_t>(core_place(x / D)) + x % D; };
   // The column is the one that is eliminated first.
   const auto rank = [&](size_t v) {
     const int end = end_of(v);
-    return end == 0 ? v : end == 1 ? last() - v : 2 * vertices_ + v;
+    return end == 0 ? v : end == 1 ? last_ - v : 2 * vertices_ + v;
   };
   if (rank(r / D) < rank(c / D) || (r / D == c / D && r < c)) std::swap(r, c);
   const size_t row = r / D, column = c / D;
   const int end = end_of(column);
   if (end == 2) return core_[std::max(in_core(r), in_core(c))][std::min(in_core(r), in_core(c))];
-  const size_t p = end == 0 ? column : last() - column;
+  const size_t p = end == 0 ? front_column(column) : back_column(column);
   const int in_column = static_cast<int>(c % D);
   if (row >= chain_) return border_[p].at[static_cast<int>(D * (row - chain_) + r % D) * D + in_column][end];
   const size_t apart = end == 0 ? row - column : column - row;
@@ -270,9 +309,11 @@ int BlockBand<D>::factor(double floor) noexcept {
   for (size_t p = 0; p < half_; ++p)
     for (int c = 0; c < D; ++c)
       for (const double a : columns_[p].at[place(c, c)]) largest = a > largest ? a : largest;
-  if (has_phantom())
-    for (int c = 0; c < D; ++c)
-      (half_ > 0 ? columns_[0].at[place(c, c)][1] : core_[D + c][D + c]) = largest > 0 ? largest : 1.0;
+  const double stands_in = largest > 0 ? largest : 1.0;  // for what is not there
+  for (size_t p = 0; p < std::max(front_phantoms_, back_phantoms_); ++p)
+    for (int c = 0; c < D; ++c) columns_[p].at[place(c, c)][p < front_phantoms_ ? 0 : 1] = stands_in;
+  if (chain_ == 1)
+    for (int c = 0; c < D; ++c) core_[D + c][D + c] = stands_in;
   const double least = std::max(floor * largest, 1e-300);
   return closed_ ? eliminate<kBorder>(least) : eliminate<0>(least);
 }
@@ -335,13 +376,13 @@ int BlockBand<D>::eliminate(double least) noexcept {
 // Leaves y / pivot in b and adds to the core's right-hand side what the chain takes from it: the next two, the border.
 template <int D>
 template <int X, class View>
-void BlockBand<D>::forward(const View& view, typename View::Value* core) const noexcept {
+void BlockBand<D>::forward(const View& view, size_t begin, typename View::Value* core) const noexcept {
   using Value = typename View::Value;
   constexpr int kBand = 3 * D;
   Value y[kBand], z[X + 1];
   UNROLL for (int r = 0; r < kBand; ++r) y[r] = View::zero();
   UNROLL for (int x = 0; x < X; ++x) z[x] = View::zero();
-  for (size_t p = 0; p < half_; ++p) {
+  for (size_t p = begin; p < half_; ++p) {
     const auto& at = columns_[p].at;
     view.prefetch(std::min(p + kAhead, half_ - 1));
     UNROLL for (int r = 0; r < D; ++r) y[r] = y[r] + view.get(p, r);
@@ -359,14 +400,14 @@ void BlockBand<D>::forward(const View& view, typename View::Value* core) const n
 
 template <int D>
 template <int X, class View>
-void BlockBand<D>::backward(const View& view, const typename View::Value* core) const noexcept {
+void BlockBand<D>::backward(const View& view, size_t begin, const typename View::Value* core) const noexcept {
   using Value = typename View::Value;
   constexpr int kBand = 3 * D;
   Value y[kBand];
   UNROLL for (int r = 0; r < 2 * D; ++r) y[D + r] = core[r];
-  for (size_t p = half_; p-- > 0;) {
+  for (size_t p = half_; p-- > begin;) {
     const auto& at = columns_[p].at;
-    view.prefetch(p > kAhead ? p - kAhead : p);
+    view.prefetch(p > begin + kAhead ? p - kAhead : p);
     UNROLL for (int q = 0; q < D; ++q) {
       const int k = D - 1 - q;
       // The youngest last: then the chain of dependent operations is D a vertex.
@@ -384,13 +425,13 @@ void BlockBand<D>::backward(const View& view, const typename View::Value* core) 
 }
 
 template <int D>
-template <int X>
-void BlockBand<D>::solve_one(double* b, size_t stride) const noexcept {
+template <int X, bool Balanced, bool Turned>
+void BlockBand<D>::solve_one(const Rows<Turned>& rows) const noexcept {
   constexpr int kSize = 2 * D + X;
-  const BothEnds<D> view{b, stride, last(), has_phantom()};
-  const auto row = [&](int r) { return core_row(r, b, stride); };
+  const BothEnds<D, Balanced, Rows<Turned>> view{rows, front_phantoms_, back_phantoms_, last_};
+  const auto row = [&](int r) { return core_row(r, rows); };
   Two ends[kSize];
-  forward<X>(view, ends);
+  forward<X>(view, 0, ends);
   double core[kSize];
   for (int r = 0; r < kSize; ++r) core[r] = ends[r][0] + ends[mirrored(r)][1] + (row(r) ? *row(r) : 0.0);
   solve_core(core_, kSize, core);
@@ -398,35 +439,101 @@ void BlockBand<D>::solve_one(double* b, size_t stride) const noexcept {
     if (row(r)) *row(r) = core[r];
     ends[r] = Two{core[r], core[mirrored(r)]};
   }
-  backward<X>(view, ends);
+  backward<X>(view, 0, ends);
 }
 
 template <int D>
-template <int X>
-void BlockBand<D>::solve_tile(double* b, size_t stride) const noexcept {
+template <int X, bool Turned>
+void BlockBand<D>::solve_tile(const Rows<Turned>& rows) const noexcept {
   constexpr int kSize = 2 * D + X;
-  const OneEnd<D, 0> front{b, stride, last(), has_phantom()};
-  const OneEnd<D, 1> back{b, stride, last(), has_phantom()};
-  const auto row = [&](int r) { return core_row(r, b, stride); };
+  const OneEnd<D, 0, true, Rows<Turned>> front{rows, front_phantoms_, kTile};
+  const OneEnd<D, 1, true, Rows<Turned>> back{rows, last_, kTile};
+  const auto row = [&](int r) { return core_row(r, rows); };
   Tile near_sum[kSize], far_sum[kSize], core[kSize];
-  forward<X>(front, near_sum);
-  forward<X>(back, far_sum);
+  forward<X>(front, front_phantoms_, near_sum);
+  forward<X>(back, back_phantoms_, far_sum);
   for (int r = 0; r < kSize; ++r) core[r] = near_sum[r] + far_sum[mirrored(r)] + (row(r) ? load_tile(row(r)) : Tile{});
   solve_core(core_, kSize, core);
   for (int r = 0; r < kSize; ++r) {
     if (row(r)) store_tile(row(r), core[r]);
     far_sum[mirrored(r)] = core[r];
   }
-  backward<X>(front, core);
-  backward<X>(back, far_sum);
+  backward<X>(front, front_phantoms_, core);
+  backward<X>(back, back_phantoms_, far_sum);
+}
+
+template <int D>
+template <int X, bool Turned>
+void BlockBand<D>::solve_all(double* b, size_t count) const noexcept {
+  const bool balanced = front_phantoms_ == 0 && back_phantoms_ <= 1;
+  const auto rows = [&](size_t k) { return Rows<Turned>{b + k, count, 0, vertices_ - 1, origin_}; };
+  size_t k = 0;
+  for (; k + kTile <= count; k += kTile) solve_tile<X>(rows(k));
+  for (; k < count; ++k) balanced ? solve_one<X, true>(rows(k)) : solve_one<X, false>(rows(k));
 }
 
 template <int D>
 void BlockBand<D>::solve(double* b, size_t count) const noexcept {
   if (vertices_ == 0) return;
+  if (!closed_)
+    solve_all<0, false>(b, count);
+  else if (origin_ == 0)
+    solve_all<kBorder, false>(b, count);
+  else
+    solve_all<kBorder, true>(b, count);
+}
+
+template <int D>
+void BlockBand<D>::widen(size_t& first, size_t& last) const noexcept {
+  size_t from = chained(first), to = chained(last);
+  if (from > to) {
+    from = 0;
+    to = vertices_ - 1;
+  }
+  from = std::min(from, chain_ > 1 ? front_ + 1 : 0);
+  to = std::max(to, front_);
+  first = from + origin_ < vertices_ ? from + origin_ : from + origin_ - vertices_;
+  last = to + origin_ < vertices_ ? to + origin_ : to + origin_ - vertices_;
+}
+
+template <int D>
+template <int X, bool Whole>
+void BlockBand<D>::solve_window_tile(const Rows<false>& rows, size_t count) const noexcept {
+  constexpr int kSize = 2 * D + X;
+  const OneEnd<D, 0, Whole, Rows<false>> front{rows, front_phantoms_, count};
+  const OneEnd<D, 1, Whole, Rows<false>> back{rows, last_, count};
+  const auto row = [&](int r) { return core_row(r, rows); };
+  const size_t front_end = std::min(front_column(rows.first), half_);
+  const size_t back_end = rows.last > front_ + 1 ? back_column(std::min(rows.last, chain_ - 1)) : half_;
+  // Where all are still zero, they stay zero on the way to the middle.
+  size_t front_begin = front_end, back_begin = back_end;
+  while (front_begin < half_ && front.is_zero(front_begin)) ++front_begin;
+  while (back_begin < half_ && back.is_zero(back_begin)) ++back_begin;
+  Tile near_sum[kSize], far_sum[kSize], core[kSize];
+  forward<X>(front, front_begin, near_sum);
+  forward<X>(back, back_begin, far_sum);
+  for (int r = 0; r < kSize; ++r)
+    core[r] = near_sum[r] + far_sum[mirrored(r)] + (row(r) ? get_tile<Whole>(row(r), count) : Tile{});
+  solve_core(core_, kSize, core);
+  for (int r = 0; r < kSize; ++r) {
+    if (row(r)) set_tile<Whole>(row(r), core[r], count);
+    far_sum[mirrored(r)] = core[r];
+  }
+  backward<X>(front, front_end, core);
+  backward<X>(back, back_end, far_sum);
+}
+
+template <int D>
+void BlockBand<D>::solve_window(double* b, size_t count, size_t first, size_t last) const noexcept {
+  if (vertices_ == 0) return;
+  const size_t from = chained(first), to = chained(last);
+  assert(from <= to && from <= front_ + 1 && to >= front_);
+  const auto rows = [&](size_t k) { return Rows<false>{b + k, count, from, to}; };
   size_t k = 0;
-  for (; k + kTile <= count; k += kTile) closed_ ? solve_tile<kBorder>(b + k, count) : solve_tile<0>(b + k, count);
-  for (; k < count; ++k) closed_ ? solve_one<kBorder>(b + k, count) : solve_one<0>(b + k, count);
+  for (; k + kTile <= count; k += kTile)
+    closed_ ? solve_window_tile<kBorder, true>(rows(k), kTile) : solve_window_tile<0, true>(rows(k), kTile);
+  if (k < count)
+    closed_ ? solve_window_tile<kBorder, false>(rows(k), count - k) : solve_window_tile<0, false>(rows(k), count - k);
 }
 
 template class BlockBand<1>;

@@ -15,6 +15,10 @@
 /// is bound by the latency of pivot after pivot, which the lanes share, and no entry is filled in that one end alone
 /// would not fill. What is left, two vertices in the middle and the border, is the dense core. D = 3: positions; D = 4:
 /// positions and the angle of the edge that follows; D = 1: the scalar simplification.
+///
+/// Where the ends meet is free: right-hand sides that are zero but in a window round the middle cost as much as the
+/// window is long, for both ends' substitutions begin at its borders. Away from the balance of an open rod the longer
+/// end goes on alone (its factorisation takes up to twice as long); of a closed one the border moves, opposite.
 #include <Eigen/Core>
 #include <algorithm>
 #include <array>
@@ -40,8 +44,10 @@ class BlockBand {
   /// Copies what is in use. @rt from one with as much memory: O(vertices), no allocation
   BlockBand& operator=(const BlockBand& other);
   BlockBand& operator=(BlockBand&&) noexcept = default;
+  static constexpr std::size_t kBalanced = static_cast<std::size_t>(-1);
   /// Uses only the first `vertices` block rows of that memory, zeroed. @pre closed: vertices >= kFewestClosed
-  void restart(std::size_t vertices, bool closed) noexcept;
+  /// @param middle a vertex that is eliminated last; kBalanced: as far from one end as from the other
+  void restart(std::size_t vertices, bool closed, std::size_t middle = kBalanced) noexcept;
   std::size_t vertices() const noexcept;
   bool closed() const noexcept;
 
@@ -71,12 +77,20 @@ class BlockBand {
   /// @rt O(vertices count), no allocation
   void solve(double* b, std::size_t count = 1) const noexcept;
 
+  /// Makes a window of vertices one that solve_window() takes: one that holds the middle and, of a closed rod, does not
+  /// pass its border (else it becomes the whole ring). A window [first, last] with first > last goes round the ring.
+  void widen(std::size_t& first, std::size_t& last) const noexcept;
+  /// solve() for right-hand sides that are zero outside the window, of which only the answer inside is asked for; the
+  /// same bits. B: (D vertices of the window x count), the row of vertex `first` first.
+  /// @pre the window is as widen() makes it. @rt O(vertices of the window * count), no allocation
+  void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept;
+
  private:
   static constexpr int kBorder = 2 * D;  ///< scalar rows of the border
   static constexpr int kCore = 4 * D;    ///< middle (2D), then border (2D)
 
-  /// One block column of each end, side by side: lane 0 is vertex p, lane 1 the p-th from the other end, whose "next
-  /// two" are the two before it. Before factor() A; after it L, and 1 / pivot on the diagonal.
+  /// One block column of each end, side by side: lane 0 is the end at vertex 0, lane 1 the other, whose "next two" are
+  /// the two before it. Before factor() A; after it L, and 1 / pivot on the diagonal.
   struct alignas(16) Columns {
     double at[kColumn][2];
   };
@@ -85,17 +99,50 @@ class BlockBand {
     double at[kBorder * D][2];
   };
 
-  /// Chain vertices (all but the border's) are numbered 0 .. chain_ - 1; one phantom follows where they are odd.
-  std::size_t last() const noexcept { return 2 * half_ + 1; }
-  bool has_phantom() const noexcept { return chain_ % 2 == 1; }
+  /// Where the rows of right-hand sides stand: of chain vertices [first, last] one after the other; or, Turned, of
+  /// the whole ring from the vertex that is not the chain's first.
+  template <bool Turned>
+  struct Rows {
+    double* b;
+    std::size_t stride, first, last;
+    std::size_t origin = 0;  ///< Turned: where the chain's first stands
+    bool has(std::size_t c) const { return c >= first && c <= last; }
+    double* at(std::size_t c, int r) const {
+      std::size_t row = c - first;
+      if constexpr (Turned) {
+        row = c + origin;
+        row -= row > last ? last + 1 : 0;
+      }
+      return b + (D * row + static_cast<std::size_t>(r)) * stride;
+    }
+  };
+
+  // Vertices are numbered along the chain from where the ring is cut, the border last; of an open rod as given. The
+  // chain's first front_ are eliminated from the front, front_ and front_ + 1 are the middle, the others come from the
+  // back. The ends reach the middle together: the shorter one begins with phantoms.
+  std::size_t chained(std::size_t vertex) const noexcept {
+    return vertex >= origin_ ? vertex - origin_ : vertex + vertices_ - origin_;
+  }
+  bool in_front(std::size_t c) const noexcept { return c < front_; }
+  bool in_back(std::size_t c) const noexcept { return c > front_ + 1 && c < chain_; }
+  std::size_t front_column(std::size_t c) const noexcept { return c + front_phantoms_; }
+  std::size_t back_column(std::size_t c) const noexcept { return last_ - c; }
+  /// The first scalar row of a vertex of middle or border in the core.
+  int core_place(std::size_t c) const noexcept {
+    return static_cast<int>(c < chain_ ? c - front_ : 2 + c - chain_) * D;
+  }
   /// The core's scalar row r as the far end counts: its next vertex is the middle's second.
   static constexpr int mirrored(int r) { return r < D ? r + D : r < 2 * D ? r - D : r; }
-  /// The right-hand side's row of the core's scalar row r; null for the phantom's.
-  double* core_row(int r, double* b, std::size_t stride) const noexcept {
+  /// The right-hand side's row of the core's scalar row r; null where there is none.
+  template <bool Turned>
+  double* core_row(int r, const Rows<Turned>& rows) const noexcept {
     const auto v = static_cast<std::size_t>(r / D);
-    const std::size_t vertex = v >= 2 ? chain_ + v - 2 : half_ + v < chain_ ? half_ + v : vertices_;
-    return vertex < vertices_ ? b + (D * vertex + static_cast<std::size_t>(r % D)) * stride : nullptr;
+    if (v < 2 && front_ + v >= chain_) return nullptr;
+    const std::size_t c = v >= 2 ? chain_ + v - 2 : front_ + v;
+    return rows.has(c) ? rows.at(c, r % D) : nullptr;
   }
+  void add_chained(std::size_t c, const Block& block) noexcept;
+  void add_chained(std::size_t i, std::size_t j, const Block& block) noexcept;
   /// The entry (r, c) of A, r and c scalar unknowns at most two vertices apart.
   double& entry(std::size_t r, std::size_t c) noexcept;
   /// visit(c) for every scalar unknown c at most two vertices from r.
@@ -104,19 +151,28 @@ class BlockBand {
   // With X scalar rows of border, 0 or 2D.
   template <int X>
   int eliminate(double least) noexcept;
+  // From column `begin` of an end on, and back to it.
   template <int X, class View>
-  void forward(const View& view, typename View::Value* core) const noexcept;
+  void forward(const View& view, std::size_t begin, typename View::Value* core) const noexcept;
   template <int X, class View>
-  void backward(const View& view, const typename View::Value* core) const noexcept;
-  template <int X>
-  void solve_one(double* b, std::size_t stride) const noexcept;
-  template <int X>
-  void solve_tile(double* b, std::size_t stride) const noexcept;
+  void backward(const View& view, std::size_t begin, const typename View::Value* core) const noexcept;
+  template <int X, bool Balanced, bool Turned>
+  void solve_one(const Rows<Turned>& rows) const noexcept;
+  template <int X, bool Turned>
+  void solve_tile(const Rows<Turned>& rows) const noexcept;
+  template <int X, bool Turned>
+  void solve_all(double* b, std::size_t count) const noexcept;
+  template <int X, bool Whole>
+  void solve_window_tile(const Rows<false>& rows, std::size_t count) const noexcept;
 
   std::size_t vertices_ = 0;
   bool closed_ = false;
-  std::size_t chain_ = 0;  ///< vertices that are not border
-  std::size_t half_ = 0;   ///< vertices eliminated from each end; half_ and half_ + 1 are the middle
+  std::size_t origin_ = 0;  ///< of a closed rod: the vertex after the border
+  std::size_t chain_ = 0;   ///< vertices that are not border
+  std::size_t front_ = 0;   ///< vertices eliminated from the front; front_ and front_ + 1 are the middle
+  std::size_t half_ = 0;    ///< columns of each end, phantoms included
+  std::size_t front_phantoms_ = 0, back_phantoms_ = 0;
+  std::size_t last_ = 0;  ///< chain vertex c of the back stands in column last_ - c
   std::vector<Columns> columns_;
   std::vector<BorderRows> border_;
   std::array<std::array<double, kCore>, kCore> core_{};  ///< lower triangle
@@ -135,46 +191,57 @@ inline bool BlockBand<D>::closed() const noexcept {
 template <int D>
 inline void BlockBand<D>::add(std::size_t i, const Block& block) noexcept {
   assert(i < vertices_);
-  if (i < half_ || (i > half_ + 1 && i < chain_)) {
-    const bool back = i >= half_;
-    double(*at)[2] = columns_[back ? last() - i : i].at;
+  add_chained(chained(i), block);
+}
+
+template <int D>
+inline void BlockBand<D>::add(std::size_t i, std::size_t j, const Block& block) noexcept {
+  assert(i != j && i < vertices_ && j < vertices_);
+  add_chained(chained(i), chained(j), block);
+}
+
+template <int D>
+inline void BlockBand<D>::add_chained(std::size_t i, const Block& block) noexcept {
+  const bool back = in_back(i);
+  if (in_front(i) || back) {
+    double(*at)[2] = columns_[back ? back_column(i) : front_column(i)].at;
     const int lane = back ? 1 : 0;
     for (int c = 0; c < D; ++c)
       for (int r = c; r < D; ++r) at[place(r, c)][lane] += block(r, c);
   } else {
-    const auto first = static_cast<int>(i < chain_ ? i - half_ : 2 + i - chain_) * D;
+    const int first = core_place(i);
     for (int c = 0; c < D; ++c)
       for (int r = c; r < D; ++r) core_[first + r][first + c] += block(r, c);
   }
 }
 
 template <int D>
-inline void BlockBand<D>::add_diagonal(std::size_t i, const Eigen::Matrix<double, D, 1>& diagonal) noexcept {
-  assert(i < vertices_);
-  if (i < half_ || (i > half_ + 1 && i < chain_)) {
-    const bool back = i >= half_;
-    double(*at)[2] = columns_[back ? last() - i : i].at;
+inline void BlockBand<D>::add_diagonal(std::size_t vertex, const Eigen::Matrix<double, D, 1>& diagonal) noexcept {
+  assert(vertex < vertices_);
+  const std::size_t i = chained(vertex);
+  const bool back = in_back(i);
+  if (in_front(i) || back) {
+    double(*at)[2] = columns_[back ? back_column(i) : front_column(i)].at;
     for (int c = 0; c < D; ++c) at[place(c, c)][back ? 1 : 0] += diagonal[c];
   } else {
-    const auto first = static_cast<int>(i < chain_ ? i - half_ : 2 + i - chain_) * D;
+    const int first = core_place(i);
     for (int c = 0; c < D; ++c) core_[first + c][first + c] += diagonal[c];
   }
 }
 
 template <int D>
-inline void BlockBand<D>::add(std::size_t i, std::size_t j, const Block& block) noexcept {
-  assert(i != j && i < vertices_ && j < vertices_);
+inline void BlockBand<D>::add_chained(std::size_t i, std::size_t j, const Block& block) noexcept {
   const std::size_t low = std::min(i, j), high = std::max(i, j);
   const bool upper = i < j;  // the block given is the transpose of (high, low)
   if (high < chain_) {
     assert(high - low <= 2);
-    if (low < half_) {
-      double(*at)[2] = columns_[low].at;
+    if (in_front(low)) {
+      double(*at)[2] = columns_[front_column(low)].at;
       const int first = static_cast<int>(high - low) * D;
       for (int c = 0; c < D; ++c)
         for (int r = 0; r < D; ++r) at[place(first + r, c)][0] += upper ? block(c, r) : block(r, c);
-    } else if (high > half_ + 1) {
-      double(*at)[2] = columns_[last() - high].at;
+    } else if (in_back(high)) {
+      double(*at)[2] = columns_[back_column(high)].at;
       const int first = static_cast<int>(high - low) * D;
       for (int c = 0; c < D; ++c)
         for (int r = 0; r < D; ++r) at[place(first + r, c)][1] += upper ? block(r, c) : block(c, r);
@@ -185,27 +252,28 @@ inline void BlockBand<D>::add(std::size_t i, std::size_t j, const Block& block) 
     return;
   }
   const auto first = static_cast<int>(high - chain_) * D;
-  if (low < half_ || (low > half_ + 1 && low < chain_)) {
-    const bool back = low >= half_;
-    double(*at)[2] = border_[back ? last() - low : low].at;
+  const bool back = in_back(low);
+  if (in_front(low) || back) {
+    double(*at)[2] = border_[back ? back_column(low) : front_column(low)].at;
     const int lane = back ? 1 : 0;
     for (int c = 0; c < D; ++c)
       for (int r = 0; r < D; ++r) at[(first + r) * D + c][lane] += upper ? block(c, r) : block(r, c);
   } else {
-    const auto column = static_cast<int>(low < chain_ ? low - half_ : 2 + low - chain_) * D;
+    const int column = core_place(low);
     for (int c = 0; c < D; ++c)
       for (int r = 0; r < D; ++r) core_[2 * D + first + r][column + c] += upper ? block(c, r) : block(r, c);
   }
 }
 
 template <int D>
-inline void BlockBand<D>::add_column(std::size_t i, const double* values, std::size_t stride) noexcept {
+inline void BlockBand<D>::add_column(std::size_t vertex, const double* values, std::size_t stride) noexcept {
   const auto value = [&](int r, int c) { return values[static_cast<std::size_t>(place(r, c)) * stride]; };
-  if (i < half_) {
-    double(*at)[2] = columns_[i].at;
+  const std::size_t i = chained(vertex);
+  if (in_front(i)) {
+    double(*at)[2] = columns_[front_column(i)].at;
     for (int p = 0; p < kColumn; ++p) at[p][0] += values[static_cast<std::size_t>(p) * stride];
-  } else if (i > half_ + 1 && i + 2 < chain_) {
-    Columns* own = columns_.data() + (last() - i);
+  } else if (i > front_ + 1 && i + 2 < chain_) {
+    Columns* own = columns_.data() + back_column(i);
     for (int c = 0; c < D; ++c)
       for (int r = c; r < D; ++r) own->at[place(r, c)][1] += value(r, c);
     for (int apart = 1; apart < 3; ++apart)  // transposed, in the column of the other
@@ -219,9 +287,9 @@ inline void BlockBand<D>::add_column(std::size_t i, const double* values, std::s
       for (int c = 0; c < D; ++c)
         for (int r = apart == 0 ? c : 0; r < D; ++r) block(r, c) = value(D * apart + r, c);
       if (apart == 0)
-        add(i, block);
+        add_chained(i, block);
       else
-        add(row % vertices_, i, block);
+        add_chained(row % vertices_, i, block);
     }
   }
 }
