@@ -2,10 +2,15 @@
 /// The coupling (Delassus) matrix W = J A^-1 J^T: how a force at one contact moves every other, A the linearised
 /// implicit step of each thread, J the directions of the contacts (n, t1, t2 of each, rows in that order).
 ///
+///   u_a - u_b at contact i = sum over its vertices v of weight(i, v) x_v      weights (1-s), s of a; -(1-s), -s of b
+///
 /// Differs from the thesis's recursion (Algorithm 1) by its way: the band of every thread is factored anyway, so the
 /// columns of A^-1 are asked for only at vertices that contacts touch, only inside the interval that they span, several
-/// columns side by side.
+/// columns side by side. Of each thread the fewer columns are solved: three for every contact on it, or three for every
+/// vertex that contacts touch.
+#include <Eigen/Core>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "sim/base/executor.hpp"
@@ -13,34 +18,94 @@
 
 namespace ligature::contact {
 
-/// One thread's A^-1, restricted to where contacts are.
+/// One thread's A^-1, restricted to where contacts are. Windows [first, last] of a closed thread may go round: first >
+/// last then.
 class ThreadInverse {
  public:
   virtual ~ThreadInverse() = default;
-  /// Solves A X = B for `count` right-hand sides that are zero outside the vertices [first, last]; of the answer only
-  /// those vertices are asked for. B, X in place: entry (3 (vertex - first) + axis, k) at b[row count + k].
-  /// Several threads may call it at once, each with its own b. @rt no allocation
+  /// Rows of a vertex in solve_window(), at least 3: its position, then what else is unknown there (an angle).
+  virtual std::size_t rows() const noexcept { return 3; }
+  /// Makes a window one that solve_window() takes, by widening it.
+  virtual void widen(std::size_t& first, std::size_t& last) const noexcept {
+    static_cast<void>(first), static_cast<void>(last);
+  }
+  /// Solves A X = B for `count` right-hand sides that are zero outside the vertices [first, last] and in the rows past
+  /// the third; of the answer only those vertices are asked for. B, X in place: entry (rows() (vertex - first) + axis,
+  /// k) at b[row count + k]. Several threads may call it at once, each with its own b. @rt no allocation
   virtual void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept = 0;
 };
 
 class Coupling {
  public:
-  /// Takes all memory for so many contacts, on so many vertices of all threads together.
+  static constexpr std::size_t kMostContacts = 768;
+
+  /// Takes all memory for so many contacts (kMostContacts at most), on so many vertices of all threads together.
+  /// Bytes: 144 most_contacts^2 + 6144 most_vertices.
   Coupling(std::size_t most_contacts, std::size_t most_vertices, std::size_t most_strands);
+  std::size_t most_contacts() const noexcept { return most_contacts_; }
 
-  /// Builds W for these contacts and their axes. A contact on vertices beyond capacity is not possible: each contact
-  /// has at most four. @param axes of each contact, columns n, t1, t2 (W)                             (count)
-  /// @rt no allocation
+  /// Builds W for these contacts and their axes. A contact is on two strands, on one twice, or on one alone (strand_b =
+  /// kNoStrand). Every contact's answer has the same bits at any width of the executor.
+  /// @param inverses of the strands                                                          (strand_count)
+  /// @param axes of each contact, columns n, t1, t2 (W)                                             (count)
+  /// @param same_matrix the inverses have not changed since the last build(): what contacts of both calls, same place
+  /// and same axes, have to do with each other is kept and not solved again (contacts in ascending order of pairs).
+  /// @pre count <= most_contacts()
+  /// @rt bounded by count (window + count), no allocation
   void build(const Strand* strands, std::size_t strand_count, const ThreadInverse* const* inverses,
-             const StrandContact* contacts, const Eigen::Matrix3d* axes, std::size_t count,
-             Executor& executor) noexcept;
+             const StrandContact* contacts, const Eigen::Matrix3d* axes, std::size_t count, Executor& executor,
+             bool same_matrix = false) noexcept;
 
-  const double* w() const noexcept { return w_.data(); }
+  /// Row by row, symmetric to the bit, zero in the padding; 32-byte aligned rows.         (3 count, stride()) [mm/uN]
+  const double* w() const noexcept { return w_.data()->v; }
+  /// A multiple of 4, at least 3 count.
   std::size_t stride() const noexcept { return stride_; }
+  /// Right-hand sides that the last build() solved.
+  std::size_t columns_solved() const noexcept { return columns_solved_; }
 
  private:
-  std::vector<double> w_;
-  std::size_t stride_ = 0;
+  struct alignas(64) Line {
+    double v[8];
+  };
+  /// A contact as one of its strands sees it.
+  struct Touch {
+    std::uint32_t contact = 0;
+    std::uint32_t ends = 0;  ///< 2, or 4: both sides are of this strand
+    std::uint32_t vertex[4] = {};
+    double weight[4] = {};
+  };
+  /// What W is of, to find again.
+  struct Known {
+    EdgePair pair;
+    double sa, sb;
+    Eigen::Matrix3d axes;
+  };
+  struct Work;
+
+  std::size_t keep_known(const StrandContact* contacts, const Eigen::Matrix3d* axes, std::size_t count,
+                         bool same_matrix) noexcept;
+  void list_touches(std::size_t strand, const Strand& shape, const StrandContact* contacts, std::size_t count,
+                    Work& work) noexcept;
+  void find_window(const Strand& shape, Work& work) noexcept;
+  static void solve_part(void* work, std::size_t part) noexcept;
+  static void combine_part(void* work, std::size_t part) noexcept;
+  static void mirror_part(void* work, std::size_t part) noexcept;
+  double* entry(std::size_t row, std::size_t column) noexcept { return w_.data()->v + row * stride_ + column; }
+  void put(const double* block, std::size_t block_stride, std::size_t i, std::size_t j, bool add) noexcept;
+
+  std::size_t most_contacts_ = 0, most_vertices_ = 0;
+  std::vector<Line> w_;
+  std::size_t stride_ = 0, count_ = 0, columns_solved_ = 0;
+  std::vector<Known> known_;              ///< of the last build()                                    (contacts)
+  std::vector<unsigned char> is_new_;     ///< contact's rows and columns are to be solved            (contacts)
+  std::vector<std::uint32_t> kept_from_;  ///< contact's number in the last build()                   (contacts)
+  std::vector<Touch> touches_;            ///< of the strand at hand                                  (contacts)
+  std::vector<std::uint32_t> solved_;     ///< touches that are new                                   (contacts)
+  std::vector<std::uint32_t> column_of_;  ///< vertex's number among those touched, or what marks it  (vertices)
+  std::vector<std::uint32_t> touched_;    ///< vertices that new contacts touch                       (vertices)
+  std::vector<Line> tiles_;               ///< right-hand sides, a tile for each slot
+  std::size_t tile_lines_ = 0;
+  std::vector<Line> responses_;  ///< of contacts to forces on vertices, where columns are vertices'
 };
 
 }  // namespace ligature::contact

@@ -20,6 +20,9 @@ struct Strand {
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }
 };
 
+/// Stands for strand_b of a contact whose other side is no strand (a rigid obstacle).
+inline constexpr std::uint32_t kNoStrand = 0xffffffffu;
+
 /// Two edges, (strand_a, edge_a) < (strand_b, edge_b) in lexicographic order.
 struct EdgePair {
   std::uint32_t strand_a = 0, edge_a = 0, strand_b = 0, edge_b = 0;

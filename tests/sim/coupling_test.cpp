@@ -1,0 +1,248 @@
+#include "sim/contact/coupling.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tests/support/coupling_case.hpp"
+
+namespace ligature::contact {
+namespace {
+
+using coupling_case::BandInverse;
+using coupling_case::dense_coupling;
+using coupling_case::fill;
+using coupling_case::random_axes;
+using Eigen::Index;
+using Eigen::Matrix3d;
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+using RowMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
+
+constexpr std::size_t kBalanced = rod::BlockBand<3>::kBalanced;
+
+/// Threads with their matrices, and contacts between them.
+struct Scene {
+  Random random{11};
+  std::vector<Strand> strands;
+  std::vector<std::unique_ptr<ThreadInverse>> inverses;
+  std::vector<MatrixXd> matrices;
+  std::vector<StrandContact> contacts;
+  std::vector<Matrix3d> axes;
+
+  template <int D>
+  BandInverse<D>& thread(std::size_t n, bool closed, std::size_t middle = kBalanced) {
+    Strand strand;
+    strand.vertices = n;
+    strand.closed = closed;
+    strands.push_back(strand);
+    auto inverse = std::make_unique<BandInverse<D>>(n);
+    matrices.push_back(fill<D>(inverse->band, n, closed, middle, random));
+    EXPECT_EQ(inverse->band.factor(), 0);
+    BandInverse<D>& made = *inverse;
+    inverses.push_back(std::move(inverse));
+    return made;
+  }
+  std::size_t edge(std::size_t strand, std::size_t first, std::size_t last) {
+    const std::size_t span = last - first + 1;
+    return (first + static_cast<std::size_t>(random.uniform() * static_cast<double>(span))) % strands[strand].edges();
+  }
+  /// Edges first..last of both (of a closed one round the ring). @param b kNoStrand: an obstacle
+  void touch(std::uint32_t a, std::uint32_t b, std::size_t count, std::size_t first, std::size_t last) {
+    for (std::size_t i = 0; i < count; ++i) {
+      StrandContact c;
+      c.pair.strand_a = a;
+      c.pair.edge_a = static_cast<std::uint32_t>(edge(a, first, last));
+      c.pair.strand_b = b;
+      c.pair.edge_b = b == kNoStrand ? 0u : static_cast<std::uint32_t>(edge(b, first, last));
+      c.sa = random.uniform() < 0.2 ? 0 : random.uniform();
+      c.sb = random.uniform() < 0.2 ? 1 : random.uniform();
+      contacts.push_back(c);
+    }
+    std::stable_sort(contacts.begin(), contacts.end(), [](const auto& x, const auto& y) { return x.pair < y.pair; });
+    axes.clear();
+    for (std::size_t i = 0; i < contacts.size(); ++i) axes.push_back(random_axes(random));
+  }
+  std::size_t vertices() const {
+    std::size_t sum = 0;
+    for (const Strand& s : strands) sum += s.vertices;
+    return sum;
+  }
+  Coupling coupling() const { return Coupling(contacts.size() + 3, vertices(), strands.size()); }
+  void build(Coupling& coupling, Executor& executor, bool same_matrix = false) const {
+    std::vector<const ThreadInverse*> pointers;
+    for (const auto& i : inverses) pointers.push_back(i.get());
+    coupling.build(strands.data(), strands.size(), pointers.data(), contacts.data(), axes.data(), contacts.size(),
+                   executor, same_matrix);
+  }
+  MatrixXd expected() const { return dense_coupling(strands, matrices, contacts, axes); }
+};
+
+RowMatrix padded_matrix(const Coupling& coupling, std::size_t count) {
+  return Eigen::Map<const RowMatrix>(coupling.w(), static_cast<Index>(3 * count),
+                                     static_cast<Index>(coupling.stride()));
+}
+MatrixXd matrix(const Coupling& coupling, std::size_t count) {
+  return padded_matrix(coupling, count).leftCols(static_cast<Index>(3 * count));
+}
+
+void expect_right(const Scene& scene, const std::string& name) {
+  Coupling coupling = scene.coupling();
+  InlineExecutor inline_executor;
+  scene.build(coupling, inline_executor);
+  const std::size_t m = scene.contacts.size();
+  ASSERT_EQ(coupling.stride() % 4, 0u);
+  ASSERT_EQ(reinterpret_cast<std::uintptr_t>(coupling.w()) % 32, 0u);
+  const MatrixXd w = matrix(coupling, m), expected = scene.expected();
+  // Both are right to the condition of the matrices, about 1e4.
+  EXPECT_LT((w - expected).norm(), 1e-11 * expected.norm()) << name;
+  EXPECT_EQ(w, w.transpose()) << name;
+  const RowMatrix all = padded_matrix(coupling, m);
+  EXPECT_TRUE((all.rightCols(all.cols() - w.cols()).array() == 0).all()) << name;
+  const VectorXd eigenvalues = Eigen::SelfAdjointEigenSolver<MatrixXd>(w, Eigen::EigenvaluesOnly).eigenvalues();
+  EXPECT_GT(eigenvalues[0], -1e-12 * eigenvalues[eigenvalues.size() - 1]) << name;
+}
+
+// Few vertices: columns are theirs; many: the contacts'.
+struct Spread {
+  std::size_t n, first, last, contacts;
+};
+const Spread kSpreads[] = {{60, 5, 40, 17},  {60, 20, 30, 60}, {60, 0, 8, 9},    {60, 50, 58, 9},
+                           {60, 50, 58, 40}, {60, 0, 58, 25},  {120, 30, 31, 1}, {5, 0, 3, 12}};
+
+std::string text(const Spread& s, bool closed) {
+  return (closed ? "closed " : "open ") + std::to_string(s.n) + ", edges " + std::to_string(s.first) + ".." +
+         std::to_string(s.last) + ", contacts " + std::to_string(s.contacts);
+}
+
+template <int D>
+void expect_right_on_one_thread() {
+  for (const Spread& s : kSpreads)
+    for (const bool closed : {false, true})
+      for (const std::size_t middle : {kBalanced, (s.first + s.last) / 2, std::size_t{0}, s.n - 1}) {
+        Scene scene;
+        scene.thread<D>(s.n, closed, middle);
+        scene.touch(0, 0, s.contacts, s.first, s.last);
+        expect_right(scene, text(s, closed) + ", middle " + std::to_string(middle));
+      }
+}
+
+TEST(Coupling, IsTheDenseMatrixOnOneThread) {
+  expect_right_on_one_thread<3>();
+}
+TEST(Coupling, IsTheDenseMatrixWithAnglesAsUnknowns) {
+  expect_right_on_one_thread<4>();
+}
+TEST(Coupling, IsTheDenseMatrixOfTheScalarSimplification) {
+  expect_right_on_one_thread<1>();
+}
+
+TEST(Coupling, ContactsRoundTheCutOfARingAreInOneWindow) {
+  for (const std::size_t middle : {kBalanced, std::size_t{0}, std::size_t{70}}) {
+    Scene scene;
+    scene.thread<3>(80, true, middle);
+    scene.touch(0, 0, 20, 72, 88);  // edges 72..79 and 0..8
+    expect_right(scene, "middle " + std::to_string(middle));
+  }
+}
+
+TEST(Coupling, AddsWhatEachOfTwoOrThreeThreadsGives) {
+  for (const std::size_t contacts : {4u, 14u, 50u}) {
+    Scene scene;
+    scene.thread<3>(60, false, 10);
+    scene.thread<3>(40, true);
+    scene.touch(0, 1, contacts, 3, 20);
+    expect_right(scene, "two");
+    scene.thread<4>(90, false);
+    scene.touch(0, 2, contacts, 10, 30);
+    scene.touch(1, 2, contacts, 0, 39);
+    scene.touch(1, 1, contacts, 0, 39);
+    expect_right(scene, "three");
+  }
+}
+
+TEST(Coupling, AContactWithAnObstacleHasOneSide) {
+  Scene scene;
+  scene.thread<3>(60, false);
+  scene.touch(0, kNoStrand, 13, 0, 58);
+  expect_right(scene, "obstacle alone");
+  scene.thread<3>(60, true);
+  scene.touch(0, 1, 13, 3, 20);
+  scene.touch(1, kNoStrand, 30, 3, 20);
+  scene.touch(0, 0, 13, 3, 20);
+  expect_right(scene, "and threads");
+}
+
+TEST(Coupling, TakesInARankOneTermOfTheWholeThread) {
+  for (const bool closed : {false, true}) {
+    Scene scene;
+    auto& inverse = scene.thread<3>(50, closed, 25);
+    VectorXd g(150);
+    for (double& v : g) v = scene.random.normal();
+    inverse.add_rank_one(g, 3.0);
+    scene.matrices[0] += 3.0 * g * g.transpose();
+    scene.touch(0, 0, 30, 20, 35);
+    expect_right(scene, closed ? "closed" : "open");
+  }
+}
+
+TEST(Coupling, WithoutContactsIsEmpty) {
+  Scene scene;
+  scene.thread<3>(20, false);
+  scene.touch(0, 0, 4, 2, 9);
+  Coupling coupling = scene.coupling();
+  InlineExecutor executor;
+  scene.build(coupling, executor);
+  scene.contacts.clear();
+  scene.build(coupling, executor);
+  EXPECT_EQ(coupling.stride(), 0u);
+  EXPECT_EQ(coupling.columns_solved(), 0u);
+}
+
+TEST(Coupling, ContactsThatWereThereAreNotSolvedAgainWithTheSameMatrix) {
+  for (const std::uint32_t other : {0u, 1u}) {
+    Scene scene;
+    scene.thread<3>(60, false, 25);
+    scene.thread<3>(50, true);
+    scene.touch(0, other, 60, 10, 40);
+    const auto contacts = scene.contacts;
+    const auto axes = scene.axes;
+    InlineExecutor executor;
+    Coupling coupling = scene.coupling();
+    // Some go, some come, some move; more and fewer than before.
+    for (int round = 0; round < 20; ++round) {
+      scene.contacts.clear();
+      scene.axes.clear();
+      const double share = scene.random.uniform();
+      for (std::size_t i = 0; i < contacts.size(); ++i) {
+        if (scene.random.uniform() > share) continue;
+        scene.contacts.push_back(contacts[i]);
+        scene.axes.push_back(scene.random.uniform() < 0.2 ? random_axes(scene.random) : axes[i]);
+        if (scene.random.uniform() < 0.2) scene.contacts.back().sb *= 0.9;
+      }
+      scene.build(coupling, executor, true);
+      const MatrixXd w = matrix(coupling, scene.contacts.size()), expected = scene.expected();
+      EXPECT_LT((w - expected).norm(), 1e-11 * (expected.norm() + 1e-300)) << round;
+      EXPECT_EQ(w, w.transpose()) << round;
+      scene.build(coupling, executor, true);
+      EXPECT_EQ(coupling.columns_solved(), 0u);
+      EXPECT_EQ(matrix(coupling, scene.contacts.size()), w);
+      const std::size_t gone = scene.contacts.size() / 2;
+      scene.contacts.erase(scene.contacts.begin() + static_cast<std::ptrdiff_t>(gone), scene.contacts.end());
+      scene.axes.resize(gone);
+      scene.build(coupling, executor, true);
+      EXPECT_EQ(coupling.columns_solved(), 0u);
+      const auto size = static_cast<Index>(3 * gone);
+      EXPECT_EQ(matrix(coupling, gone), w.topLeftCorner(size, size));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace ligature::contact
