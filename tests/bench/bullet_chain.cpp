@@ -1,0 +1,349 @@
+#include "tests/bench/bullet_chain.hpp"
+
+#include <BulletDynamics/ConstraintSolver/btNNCGConstraintSolver.h>
+#include <btBulletDynamicsCommon.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "sim/base/hash.hpp"
+
+namespace ligature::bench {
+namespace {
+
+constexpr double kRadius = 0.5;         // Bullet's units
+constexpr double kJointOpening = 0.02;  // of the radius, see the header
+constexpr double kStep_s = 0.005, kErp = 0.2, kIterations = 10;
+constexpr btScalar kLinearDamping = btScalar(0.5), kAngularDamping = btScalar(0.9);  // lost in a second
+constexpr btScalar kNoRolling = btScalar(1e4);  // inertia about the axis over that across
+// A spring against bending that a step of 5 ms still follows: k = kBend I / dt^2.
+constexpr double kBend = 0.05;
+
+btScalar number(double value) {
+  return static_cast<btScalar>(value);
+}
+btVector3 vector(Vec3 v) {
+  return {number(v.x), number(v.y), number(v.z)};
+}
+Vec3 vec3(const btVector3& v) {
+  return {double(v.x()), double(v.y()), double(v.z())};
+}
+
+/// Pairs of the same thread whose arc keeps them from touching are no business of the narrow phase.
+struct NeighboursApart : btOverlapFilterCallback {
+  std::vector<int> reach;  ///< of each thread: segments so near in the chain do not collide
+  bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
+    const auto* x = static_cast<const btCollisionObject*>(a->m_clientObject);
+    const auto* y = static_cast<const btCollisionObject*>(b->m_clientObject);
+    if (x->isStaticOrKinematicObject() && y->isStaticOrKinematicObject()) return false;
+    return x->getUserIndex() != y->getUserIndex() ||
+           std::abs(x->getUserIndex2() - y->getUserIndex2()) > reach[static_cast<std::size_t>(x->getUserIndex())];
+  }
+};
+
+struct Pull {
+  std::size_t body;
+  btVector3 at;  ///< in the body's frame
+  world::ForceParams force;
+};
+
+struct Hold {
+  btTypedConstraint* joint = nullptr;  ///< position: to the world
+  btRigidBody* body = nullptr;         ///< frame: moved by hand
+  btVector3 pivot;                     ///< in the body's frame
+  btVector3 start;                     ///< where it was at first
+  btTransform pose;                    ///< of the body at first
+  world::ClampParams clamp;
+};
+
+std::size_t vertex_of(const world::Place& place, std::size_t vertices, double segment) {
+  switch (place.kind) {
+    case world::Place::Kind::first:
+      return 0;
+    case world::Place::Kind::last:
+      return vertices - 1;
+    case world::Place::Kind::vertex:
+      return std::min(place.vertex, vertices - 1);
+    case world::Place::Kind::arc:
+      break;
+  }
+  return std::min(static_cast<std::size_t>(std::lround(place.s_mm / segment)), vertices - 1);
+}
+
+}  // namespace
+
+struct BulletChain::State {
+  world::WorldParams params;
+  std::vector<std::vector<Vec3>> vertices;
+  BulletSettings settings;
+  double scale = 1;                     ///< units per mm
+  double load_scale = 0;                ///< Bullet's force per uN
+  std::vector<double> radius;           ///< of each thread, in units
+  std::vector<double> half;             ///< half a segment of each thread, in units
+  std::vector<std::size_t> first_body;  ///< of each thread, and one behind the last
+  double time_s = 0;
+
+  btDefaultCollisionConfiguration configuration;
+  btCollisionDispatcher dispatcher{&configuration};
+  btDbvtBroadphase broadphase;
+  NeighboursApart filter;
+  std::unique_ptr<btSequentialImpulseConstraintSolver> solver;
+  std::unique_ptr<btDiscreteDynamicsWorld> world;
+  std::vector<std::unique_ptr<btCollisionShape>> shapes;
+  std::vector<std::unique_ptr<btRigidBody>> bodies;
+  std::vector<std::unique_ptr<btTypedConstraint>> joints;
+  std::vector<Pull> pulls;
+  std::vector<Hold> holds;
+
+  State(const world::WorldParams& p, const std::vector<std::vector<Vec3>>& v, const BulletSettings& s)
+      : params(p), vertices(v), settings(s) {
+    build();
+  }
+  ~State() {
+    for (auto& joint : joints) world->removeConstraint(joint.get());
+    for (auto& body : bodies) world->removeRigidBody(body.get());
+  }
+
+  void build() {
+    if (settings.solver == BulletSettings::Solver::nncg)
+      solver = std::make_unique<btNNCGConstraintSolver>();
+    else
+      solver = std::make_unique<btSequentialImpulseConstraintSolver>();
+    world = std::make_unique<btDiscreteDynamicsWorld>(&dispatcher, &broadphase, solver.get(), &configuration);
+    world->getPairCache()->setOverlapFilterCallback(&filter);
+    world->setGravity({0, 0, 0});
+    btContactSolverInfo& info = world->getSolverInfo();
+    info.m_numIterations = settings.iterations;
+    info.m_erp = info.m_erp2 = number(settings.erp);
+    info.m_splitImpulse = settings.split_impulse;
+    if (settings.friction_anchors) info.m_solverMode |= SOLVER_USE_2_FRICTION_DIRECTIONS;
+
+    double thinnest = 1e300, strongest = 0;
+    bool spins = false;
+    for (const world::ThreadParams& thread : params.threads) {
+      thinnest = std::min(thinnest, thread.diameter_mm / 2);
+      for (const auto& force : thread.forces) strongest = std::max(strongest, norm(force.force));
+      for (const auto& clamp : thread.clamps) spins = spins || clamp.spin_rad_per_s != 0;
+    }
+    scale = kRadius / thinnest;
+    // All segments weigh one unit.
+    const double pull = kJointOpening * kRadius * kErp * kIterations / (2 * kStep_s * kStep_s);
+    load_scale = strongest > 0 ? settings.haste * pull / strongest : 0;
+
+    for (std::size_t t = 0; t < params.threads.size(); ++t) add_thread(t, spins);
+    first_body.push_back(bodies.size());
+  }
+
+  void add_thread(std::size_t t, bool spins) {
+    const world::ThreadParams& thread = params.threads[t];
+    const std::vector<Vec3>& x = vertices[t];
+    const std::size_t first = bodies.size(), segments = x.size() - 1;
+    const double segment = norm(x[1] - x[0]) * scale, h = thread.diameter_mm / 2 * scale;
+    first_body.push_back(first);
+    radius.push_back(h);
+    half.push_back(segment / 2);
+    filter.reach.push_back(static_cast<int>(std::floor(std::numbers::pi * h / segment + 0.5)));
+    shapes.push_back(std::make_unique<btCapsuleShapeX>(number(h), number(segment)));
+    btVector3 inertia;
+    shapes.back()->calculateLocalInertia(1, inertia);
+    const btScalar most = std::max({inertia.x(), inertia.y(), inertia.z()});
+    inertia.setValue(spins ? most : kNoRolling * most, most, most);
+
+    for (std::size_t i = 0; i < segments; ++i) {
+      const btVector3 a = vector(scale * x[i]), b = vector(scale * x[i + 1]);
+      const btQuaternion turn = shortestArcQuat(btVector3(1, 0, 0), (b - a).normalized());
+      btRigidBody::btRigidBodyConstructionInfo how(1, nullptr, shapes.back().get(), inertia);
+      how.m_startWorldTransform = btTransform(turn, (a + b) / 2);
+      how.m_friction = number(std::sqrt(params.friction.thread_thread));  // Bullet multiplies the two
+      how.m_restitution = 0;
+      how.m_linearDamping = kLinearDamping;
+      how.m_angularDamping = kAngularDamping;
+      auto body = std::make_unique<btRigidBody>(how);
+      body->setFlags(0);  // no gyroscopic forces: the inertia about the axis is not a real one
+      if (settings.friction_anchors)
+        body->setCollisionFlags(body->getCollisionFlags() | btCollisionObject::CF_HAS_FRICTION_ANCHOR);
+      body->setActivationState(DISABLE_DEACTIVATION);
+      body->setUserIndex(static_cast<int>(t));
+      body->setUserIndex2(static_cast<int>(i));
+      bodies.push_back(std::move(body));
+    }
+    for (const world::ClampParams& clamp : thread.clamps) {
+      const std::size_t vertex = vertex_of(clamp.at, x.size(), thread.segment_mm);
+      const bool at_end = vertex == segments;
+      const std::size_t index = first + (at_end ? vertex - 1 : vertex);
+      Hold hold;
+      hold.clamp = clamp;
+      hold.body = bodies[index].get();
+      hold.pivot = {number(at_end ? segment / 2 : -segment / 2), 0, 0};
+      hold.pose = hold.body->getWorldTransform();
+      hold.start = hold.pose * hold.pivot;
+      if (clamp.hold == world::ClampParams::Hold::frame) {
+        hold.body->setCollisionFlags(hold.body->getCollisionFlags() | btCollisionObject::CF_KINEMATIC_OBJECT);
+        hold.body->setMassProps(0, {0, 0, 0});
+      } else {
+        joints.push_back(std::make_unique<btPoint2PointConstraint>(*hold.body, hold.pivot));
+        hold.joint = joints.back().get();
+      }
+      holds.push_back(hold);
+    }
+    for (std::size_t i = first; i < bodies.size(); ++i) world->addRigidBody(bodies[i].get());
+    for (std::size_t i = first; i + 1 < bodies.size(); ++i) {
+      const btVector3 end(number(segment / 2), 0, 0);
+      if (!spins) {
+        joints.push_back(std::make_unique<btPoint2PointConstraint>(*bodies[i], *bodies[i + 1], end, -end));
+      } else {
+        btTransform in_a, in_b;
+        in_b.setIdentity();
+        in_b.setOrigin(-end);
+        in_a.setIdentity();
+        in_a.setOrigin(end);
+        // Frames agree about the axis where the thread is drawn straight.
+        auto joint = std::make_unique<btGeneric6DofSpring2Constraint>(*bodies[i], *bodies[i + 1], in_a, in_b);
+        joint->setLinearLowerLimit({0, 0, 0});
+        joint->setLinearUpperLimit({0, 0, 0});
+        joint->setAngularLowerLimit({0, 1, 1});  // lower above upper: free
+        joint->setAngularUpperLimit({0, -1, -1});
+        for (const int axis : {4, 5}) {
+          joint->enableSpring(axis, true);
+          joint->setStiffness(axis, number(kBend * double(most) / (kStep_s * kStep_s)));
+          joint->setDamping(axis, number(0.1 * double(most) / kStep_s));
+          joint->setEquilibriumPoint(axis, 0);
+        }
+        joints.push_back(std::move(joint));
+      }
+    }
+    for (auto& joint : joints) {
+      if (joint->getUserConstraintId() == 1) continue;
+      joint->setUserConstraintId(1);
+      world->addConstraint(joint.get(), true);
+    }
+    for (const world::ForceParams& force : thread.forces) {
+      const std::size_t vertex = vertex_of(force.at, x.size(), thread.segment_mm);
+      const bool at_end = vertex == segments;
+      pulls.push_back(
+          {first + (at_end ? vertex - 1 : vertex), {number(at_end ? segment / 2 : -segment / 2), 0, 0}, force});
+    }
+  }
+
+  void step() {
+    const double dt = params.step_s / settings.substeps;
+    for (int k = 0; k < settings.substeps; ++k) {
+      time_s += dt;
+      for (Hold& hold : holds) {
+        const world::ClampParams& c = hold.clamp;
+        const double moved = std::clamp(time_s, c.from_s, c.until_s) - c.from_s;
+        const btVector3 there = hold.start + vector(scale * moved * c.velocity);
+        if (hold.joint != nullptr) {
+          static_cast<btPoint2PointConstraint*>(hold.joint)->setPivotB(there);
+          hold.joint->setEnabled(time_s >= c.from_s && time_s < c.until_s);
+        } else {
+          btTransform pose = hold.pose;
+          const btVector3 axis = hold.pose.getBasis().getColumn(0);
+          const double angle = std::remainder(moved * c.spin_rad_per_s, 2 * std::numbers::pi);
+          pose.setBasis(btMatrix3x3(btQuaternion(axis, number(angle))) * hold.pose.getBasis());
+          pose.setOrigin(hold.pose.getOrigin() + there - hold.start);
+          hold.body->setWorldTransform(pose);
+        }
+      }
+      for (const Pull& pull : pulls) {
+        const world::ForceParams& f = pull.force;
+        if (time_s < f.from_s || time_s >= f.until_s) continue;
+        const double grown = f.ramp_s > 0 ? std::min((time_s - f.from_s) / f.ramp_s, 1.0) : 1.0;
+        btRigidBody& body = *bodies[pull.body];
+        body.applyForce(vector(load_scale * grown * f.force), body.getWorldTransform().getBasis() * pull.at);
+      }
+      world->stepSimulation(number(dt), 0);
+    }
+  }
+};
+
+BulletChain::BulletChain(const world::WorldParams& params, const std::vector<std::vector<Vec3>>& vertices,
+                         const BulletSettings& settings)
+    : state_(std::make_unique<State>(params, vertices, settings)) {}
+
+BulletChain::BulletChain(const BulletChain& other, const BulletSettings& settings)
+    : state_(std::make_unique<State>(other.state_->params, other.state_->vertices, settings)) {
+  state_->time_s = other.state_->time_s;
+  for (std::size_t i = 0; i < state_->bodies.size(); ++i) {
+    btRigidBody& body = *state_->bodies[i];
+    const btRigidBody& as = *other.state_->bodies[i];
+    body.setWorldTransform(as.getWorldTransform());
+    body.setInterpolationWorldTransform(as.getWorldTransform());
+    body.setLinearVelocity(as.getLinearVelocity());
+    body.setAngularVelocity(as.getAngularVelocity());
+    state_->world->updateSingleAabb(&body);
+  }
+}
+
+BulletChain::~BulletChain() = default;
+
+void BulletChain::step() {
+  state_->step();
+}
+
+double BulletChain::time_s() const {
+  return state_->time_s;
+}
+
+std::vector<Curve> BulletChain::curves() const {
+  std::vector<Curve> out;
+  for (std::size_t t = 0; t < state_->radius.size(); ++t) {
+    Curve curve;
+    curve.radius = state_->radius[t] / state_->scale;
+    const btVector3 end(number(state_->half[t]), 0, 0);
+    btVector3 before = state_->bodies[state_->first_body[t]]->getWorldTransform() * -end;
+    for (std::size_t i = state_->first_body[t]; i < state_->first_body[t + 1]; ++i) {
+      const btTransform& pose = state_->bodies[i]->getWorldTransform();
+      curve.x.push_back((1 / state_->scale) * vec3((before + pose * -end) / 2));
+      before = pose * end;
+    }
+    curve.x.push_back((1 / state_->scale) * vec3(before));
+    out.push_back(std::move(curve));
+  }
+  return out;
+}
+
+double BulletChain::worst_joint() const {
+  double worst = 0;
+  for (std::size_t t = 0; t < state_->radius.size(); ++t) {
+    const btVector3 end(number(state_->half[t]), 0, 0);
+    for (std::size_t i = state_->first_body[t]; i + 1 < state_->first_body[t + 1]; ++i) {
+      const btVector3 gap =
+          state_->bodies[i]->getWorldTransform() * end - state_->bodies[i + 1]->getWorldTransform() * -end;
+      worst = std::max(worst, double(gap.length()) / state_->radius[t]);
+    }
+  }
+  return worst;
+}
+
+int BulletChain::contacts() const {
+  int touching = 0;
+  for (int m = 0; m < state_->dispatcher.getNumManifolds(); ++m) {
+    const btPersistentManifold* manifold = state_->dispatcher.getManifoldByIndexInternal(m);
+    for (int k = 0; k < manifold->getNumContacts(); ++k) touching += manifold->getContactPoint(k).getDistance() <= 0;
+  }
+  return touching;
+}
+
+bool BulletChain::finite() const {
+  return std::all_of(state_->bodies.begin(), state_->bodies.end(), [](const auto& body) {
+    const btVector3 p = body->getWorldTransform().getOrigin();
+    return std::isfinite(p.x()) && std::isfinite(p.y()) && std::isfinite(p.z());
+  });
+}
+
+std::uint64_t BulletChain::state_hash() const {
+  StateHash hash;
+  for (const auto& body : state_->bodies) {
+    const btVector3 p = body->getWorldTransform().getOrigin(), v = body->getLinearVelocity();
+    for (int axis = 0; axis < 3; ++axis) {
+      hash.add(double(p[axis]));
+      hash.add(double(v[axis]));
+    }
+  }
+  return hash.value();
+}
+
+}  // namespace ligature::bench
