@@ -1,9 +1,11 @@
 /// `ligature-bench`: p50, p99, p99.9 and max of every stage and of the plumbing between them. Started by `ligature
 /// bench`.
 #include <cstdio>
-#include <cstring>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "tests/bench/knot_rows.hpp"
 #include "tests/bench/table.hpp"
 
 namespace ligature::bench {
@@ -38,23 +40,48 @@ std::string Table::json() const {
                     {"p99_us", r.p99_us},
                     {"p999_us", r.p999_us},
                     {"max_us", r.max_us}});
-  return nlohmann::json{{"rows", rows}, {"remarks", remarks_}}.dump(2);
+  nlohmann::json all{{"rows", rows}, {"remarks", remarks_}};
+  for (const auto& [key, text] : attached_) all[key] = nlohmann::json::parse(text);
+  return all.dump(2);
 }
 
 }  // namespace ligature::bench
 
+namespace {
+
+constexpr const char* kUsage =
+    "usage: ligature-bench [rod | knots] [--json] [--profile FILE]   e.g. ligature bench rod --json\n"
+    "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n";
+
+}  // namespace
+
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false;
+  bool json = false, all = true, rod = false, knots = false;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
+  ligature::bench::KnotOptions knot_options;
   for (int i = 1; i < argc; ++i) {
-    if (std::strcmp(argv[i], "--json") == 0) {
+    const std::string word = argv[i];
+    const bool more = i + 1 < argc;
+    if (word == "--json") {
       json = true;
-    } else if (std::strcmp(argv[i], "--profile") == 0 && i + 1 < argc) {
+    } else if (word == "--profile" && more) {
       profile = argv[++i];
-    } else if (std::strcmp(argv[i], "rod") == 0) {
+    } else if (word == "rod") {
       all = false, rod = true;
+    } else if (word == "knots") {
+      all = false, knots = true;
+    } else if (knots && word == "--scene" && more) {
+      knot_options.scene = argv[++i];
+    } else if (knots && word == "--frames" && more && std::atoi(argv[i + 1]) > 0) {
+      knot_options.frames = std::atoi(argv[++i]);
+    } else if (knots && word == "--no-peer") {
+      knot_options.peer = false;
+    } else if (knots && word == "--peer-only") {
+      knot_options.ours = false;
+    } else if (knots && word == "--dump" && more) {
+      knot_options.dump = argv[++i];
     } else {
-      std::fprintf(stderr, "usage: ligature-bench [rod] [--json] [--profile FILE]   e.g. ligature bench rod --json\n");
+      std::fprintf(stderr, "%s", kUsage);
       return 2;
     }
   }
@@ -68,6 +95,9 @@ int main(int argc, char** argv) {
   if (all || rod) {
     table.heading("Rod");
     ligature::bench::measure_rod(table);
+  }
+  if (all || knots) {
+    if (!ligature::bench::measure_knots(table, knot_options)) return knots ? 2 : 1;
   }
   if (json) std::printf("%s\n", table.json().c_str());
   return 0;

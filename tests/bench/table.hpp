@@ -2,6 +2,7 @@
 /// Rows of a benchmark: warm up, measure, print percentiles. One unit for all rows, so that stages compare at a glance.
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "appliance/rt/clock.hpp"
@@ -27,7 +28,10 @@ class Table {
   void add(const std::string& name, const watchdog::Histogram& histogram);
   /// A line of its own under the row before, e.g. the state hash beside the time.
   void remark(const std::string& text);
-  /// {"rows": [{"section", "name", "count", "p50_us", "p99_us", "p999_us", "max_us"}], "remarks": [..]}
+  /// A report of its own under `key` of json(). @param text JSON
+  void attach(const std::string& key, const std::string& text) { attached_.emplace_back(key, text); }
+  /// {"rows": [{"section", "name", "count", "p50_us", "p99_us", "p999_us", "max_us"}], "remarks": [..]} and what was
+  /// attached
   std::string json() const;
 
  private:
@@ -39,6 +43,7 @@ class Table {
   std::string section_;
   std::vector<Row> rows_;
   std::vector<std::string> remarks_;
+  std::vector<std::pair<std::string, std::string>> attached_;
 };
 
 void measure_plumbing(Table& table);
