@@ -14,14 +14,16 @@ inline Vector3d anywhere(Random& random) {
   return {random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1)};
 }
 
-/// A walk with edges of about `length` that stays in a box of half width `room`.
+/// A walk with edges of about `length` that turns back at the walls of a box of half width `room`.
 inline std::vector<Vector3d> wander(Random& random, std::size_t vertices, double length, double room) {
   std::vector<Vector3d> x(vertices);
   x[0] = anywhere(random) * room;
   Vector3d along = anywhere(random).normalized();
   for (std::size_t i = 1; i < vertices; ++i) {
     along = (along + 0.7 * anywhere(random)).normalized();
-    x[i] = (x[i - 1] + length * along).cwiseMax(-room).cwiseMin(room);
+    for (int axis = 0; axis < 3; ++axis)
+      if (std::abs(x[i - 1][axis] + length * along[axis]) > room) along[axis] = -along[axis];
+    x[i] = x[i - 1] + length * along;
   }
   return x;
 }
