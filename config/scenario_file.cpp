@@ -18,7 +18,8 @@ using world::ObstacleParams;
 using world::ThreadParams;
 
 constexpr std::size_t kMaxPlanes = 8;
-constexpr double kTouchTolerance = 1e-6;  // of the radius: a thread drawn touching the plane touches it
+constexpr int kThesisContactIterations = 10;  // of nncg and pgs, unless the file says otherwise
+constexpr double kTouchTolerance = 1e-6;      // of the radius: a thread drawn touching the plane touches it
 
 ObstacleParams read_obstacle(Table& t, std::vector<std::string>& names) {
   enum class Shape { plane, other };
@@ -135,8 +136,11 @@ world::Capacity read_capacity(Table t, std::size_t most_vertices) {
 world::SolverParams read_solver(Table t) {
   using Linearisation = world::SolverParams::Linearisation;
   world::SolverParams s;
-  const bool standard = t.get_choice("contact", true, {{"default", true}, {"nncg", false}, {"pgs", false}});
-  if (!standard) t.reject("contact", "default", "a choice of contact solver is not supported by this version yet");
+  using Contact = world::SolverParams::Contact;
+  s.contact = t.get_choice("contact", s.contact,
+                           {{"default", Contact::standard}, {"nncg", Contact::nncg}, {"pgs", Contact::pgs}});
+  const int bound = s.contact == Contact::standard ? s.contact_iterations : kThesisContactIterations;
+  s.contact_iterations = static_cast<int>(t.get_integer("contact_iterations", bound, 1, 1000));
   s.iterations = static_cast<int>(t.get_integer("iterations", s.iterations, 1, 1000));
   s.residual_target = t.get_number("residual_target", s.residual_target, between(1e-12, 1));
   s.implicitness = t.get_number("implicitness", s.implicitness, between(0, 1));

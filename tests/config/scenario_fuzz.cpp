@@ -86,6 +86,7 @@ void try_world(Scenario s, Counts& counts) {
   s.capacity.contacts = std::min<std::size_t>(s.capacity.contacts, 256);
   s.params.forceps_present = !s.forceps.empty();
   s.params.solver.iterations = std::min(s.params.solver.iterations, kMostIterations);
+  s.params.solver.contact_iterations = std::min(s.params.solver.contact_iterations, kMostIterations);
   auto world = world::World::create(s.params, s.capacity);
   if (world) {
     ++counts.worlds;

@@ -191,7 +191,8 @@ std::vector<Section> settings(Random& random) {
   capacity.maybe("vertices", std::to_string(1000 + below(random, 60000)));
   capacity.maybe("contacts", std::to_string(1 + below(random, 4000)));
   Keys solver = section("[solver]");
-  solver.maybe("contact", quoted("default"));
+  solver.maybe("contact", quoted(pick<std::string>(random, {"default", "nncg", "pgs"})));
+  solver.maybe("contact_iterations", std::to_string(1 + below(random, 1000)));
   solver.maybe("iterations", std::to_string(1 + below(random, 1000)));
   solver.number("residual_target", 1e-12, 1e-3);
   solver.number("implicitness", 0, 1);
