@@ -139,9 +139,17 @@ constexpr const char* kSimFooter =
   clamps.csv     t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm: what each clamp exerts on its thread
   contacts.csv   t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state
   timing.csv     one row a step, a column a stage, ms
---plot draws the curves at the start, between and at the end from two sides, the energies, and twist, writhe and link
-(where anything is twisted) or the speed over time.
-Exit: 0 done, 1 interrupted, contacts overflowed, state not finite or --expect failed, 2 refused: nothing was written.
+--plot draws the curves at the start, between and at the end from two sides, nearer strands over farther ones, a close-up
+of where strands meet with their contacts, the energies, and twist, writhe and link (where anything is twisted) or the
+speed over time.
+--expect rest    every vertex is slower than rest_speed_mm_per_s at the end, and nothing drives or changes anything
+--expect holds   something was tied when the loads were full (all ramps over) and is at the end, and no tail slid by more
+                 than two diameters in between: an end that nothing holds or pulls, by as much thread as was drawn into
+                 the knot from there; of a thread without such ends both ends count
+--expect opens   something was tied at the start or when the loads were full, and nothing is at the end: every open
+                 thread could be pulled straight without passing through itself, another thread, a pole or a mesh
+Exit: 0 done, 1 interrupted, contacts overflowed, state not finite, a strand passed through
+another or --expect failed, 2 refused: nothing was written.
 Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png --expect rest)";
 
 int replay(const std::string& directory, bool json) {
@@ -212,7 +220,7 @@ int run_command(int argc, char** argv) {
       ->check(named);
   sim_verb->add_option("--plot", sim_arguments.plot, "picture of curves, energies and twist: FILE.svg or FILE.png")
       ->check(named);
-  sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable; rest")
+  sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable: rest, holds, opens")
       ->allow_extra_args(false);
   sim_verb->add_flag("--every-step", sim_arguments.every_step,
                      "write the state after every step, whatever output.every_s says");

@@ -164,7 +164,7 @@ Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
   StreamedFile& t = out.files_[timing];
   t.print("step,t_s,total_ms");
   for (const StageColumn& column : kStageColumns) t.print(",{}_ms", column.name);
-  t.print(",iterations,residual,contacts\n");
+  t.print(",iterations,residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm\n");
   return out;
 }
 
@@ -193,10 +193,17 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
                          mn(c.force.y), mn(c.force.z), mn(c.torque.x), mn(c.torque.y), mn(c.torque.z));
   }
   for (const world::ContactMeasure& c : world.contacts()) {
-    const bool obstacle = c.other == world::ContactMeasure::Other::obstacle;
-    const std::string other = obstacle ? csv_field(params.obstacles[c.index].name) : c.index == 0 ? "left" : "right";
+    using Other = world::ContactMeasure::Other;
+    const bool strand = c.other == Other::thread, obstacle = c.other == Other::obstacle;
+    const std::string other = strand         ? names[c.index]
+                              : obstacle     ? csv_field(params.obstacles[c.index].name)
+                              : c.index == 0 ? "left"
+                                             : "right";
     files_[contacts].print("{},{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], c.s_mm,
-                           obstacle ? "obstacle" : "forceps", other, 0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
+                           strand     ? "thread"
+                           : obstacle ? "obstacle"
+                                      : "forceps",
+                           other, strand ? c.other_s_mm : 0.0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
                            c.sliding ? "slip" : "stick");
   }
 }
@@ -205,7 +212,8 @@ void OutputFiles::write_timing(std::uint64_t step, double t_s, const StageTimes&
   StreamedFile& out = files_[timing];
   out.print("{},{},{:.6f}", step, t_s, times.total_ms());
   for (std::size_t c = 0; c < kStageColumns.size(); ++c) out.print(",{:.6f}", times.column_ms(c));
-  out.print(",{},{},{}\n", report.iterations, report.residual, report.contacts);
+  out.print(",{},{},{},{},{},{},{}\n", report.iterations, report.residual, report.contacts, report.contact_iterations,
+            report.contact_residual, report.crossings_prevented, report.held_lag_mm);
 }
 
 bool OutputFiles::good() const {

@@ -69,14 +69,28 @@ class Instruments {
   std::array<drivers::ForcepsPath, kInstruments> paths_;
 };
 
+bool expects(const std::vector<std::string>& expect, const char* what) {
+  return std::find(expect.begin(), expect.end(), what) != expect.end();
+}
+
 Result<void> check_expectations(const std::vector<std::string>& expect) {
   for (const std::string& e : expect) {
-    if (e == "rest") continue;
-    if (e == "holds" || e == "opens" || e.rfind("knot=", 0) == 0)
-      return usage_error(fmt::format("--expect {}: not supported by this version yet: it can expect rest", e));
-    return usage_error(fmt::format("--expect {}: must be rest (later also knot=NAME, holds, opens): mend it", e));
+    if (e == "rest" || e == "holds" || e == "opens") continue;
+    if (e.rfind("knot=", 0) == 0)
+      return usage_error(
+          fmt::format("--expect {}: not supported by this version yet: it can expect rest, holds and opens", e));
+    return usage_error(fmt::format("--expect {}: must be rest, holds or opens (later also knot=NAME): mend it", e));
   }
+  if (expects(expect, "holds") && expects(expect, "opens"))
+    return usage_error("--expect holds --expect opens: a knot does one or the other: leave one out");
   return {};
+}
+
+/// ".svg" or ".png", capitals or not; else empty.
+std::string picture_kind(const std::filesystem::path& file) {
+  std::string ending = file.extension().string();
+  for (char& c : ending) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return ending == ".svg" || ending == ".png" ? ending : "";
 }
 
 /// The picture's file, before anything is calculated for it.
@@ -84,7 +98,7 @@ Result<StreamedFile> open_plot(const std::filesystem::path& file) {
   const auto refuse = [&](const std::string& why) {
     return usage_error(fmt::format("--plot {}: {}: name another file", file.string(), why));
   };
-  if (file.extension() != ".svg" && file.extension() != ".png") return refuse("must end in .svg or .png");
+  if (picture_kind(file).empty()) return refuse("must end in .svg or .png");
   std::error_code wrong;
   if (file.has_parent_path()) std::filesystem::create_directories(file.parent_path(), wrong);
   if (wrong) return refuse("its folder cannot be made: " + wrong.message());
@@ -162,6 +176,13 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   auto loaded = config::load_scenario(options.scenario);
   if (!loaded) return unexpected(loaded.error());
   config::Scenario scenario = std::move(*loaded);
+  const bool ends = std::any_of(scenario.params.threads.begin(), scenario.params.threads.end(),
+                                [](const world::ThreadParams& t) { return !t.closed; });
+  if (!ends && (expects(options.expect, "holds") || expects(options.expect, "opens")))
+    return usage_error(
+        fmt::format("{}: --expect holds or opens asks about the ends of threads, and every thread is "
+                    "closed: leave it out",
+                    options.scenario.string()));
   auto instruments = Instruments::load(scenario);
   if (!instruments) return unexpected(instruments.error());
   world::WorldParams& params = scenario.params;
@@ -187,7 +208,9 @@ Result<SimOutcome> simulate(const SimOptions& options) {
 
   StageTimes times(params.step_s);
   world.observe_stages(&StageTimes::stage_done, &times);
-  Statistics statistics(params);
+  Statistics statistics(params, scenario.duration_s,
+                        expects(options.expect, "holds") || expects(options.expect, "opens"));
+  statistics.start(world);
   Ending ending;
   const double calm_s = std::max(calm_from_s(params, scenario.duration_s), instruments->end_s());
   // What has inertia is slow at each turning point of its motion as well; there it does not stay slow.
@@ -254,7 +277,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (plot_file) {
     history.add(world, statistics.steps(), true);
     const Drawing drawing = plot(scenario, world, history, report);
-    Result<std::string> picture = options.plot.extension() == ".png"
+    Result<std::string> picture = picture_kind(options.plot) == ".png"
                                       ? drawing.png()
                                       : drawing.svg(scenario.title, report["version"].get<std::string>());
     if (!picture) return failure(picture.error().message);
@@ -273,7 +296,15 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (statistics.non_finite() > 0)
     complain(fmt::format("the state was not finite after {} steps and the one before was kept: shorten step_ms",
                          statistics.non_finite()));
-  if (!options.expect.empty() && !ending.at_rest)
+  if (statistics.topology().changed())
+    complain("strands may have passed through each other (topology in the summary): report it, with the scenario");
+  if (expects(options.expect, "holds"))
+    if (const auto why = why_not_held(statistics.watch(), statistics.verdict(), thread_names(world)); !why.empty())
+      complain("--expect holds: " + why);
+  if (expects(options.expect, "opens"))
+    if (const auto why = why_not_open(statistics.watch(), statistics.verdict()); !why.empty())
+      complain("--expect opens: " + why);
+  if (expects(options.expect, "rest") && !ending.at_rest)
     complain(fmt::format("--expect rest: not at rest (slower than {:g} mm/s, nothing driven) at {:g} s",
                          scenario.rest_speed_mm_per_s, world.time_s()));
   outcome.exit_code = outcome.complaint.empty() ? 0 : 1;

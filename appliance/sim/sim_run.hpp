@@ -13,7 +13,7 @@ struct SimOptions {
   std::filesystem::path scenario;
   std::filesystem::path out;        ///< folder of summary.json and the tables; empty: none are written
   std::filesystem::path plot;       ///< .svg or .png; empty: no picture
-  std::vector<std::string> expect;  ///< "rest"
+  std::vector<std::string> expect;  ///< "rest", "holds", "opens"
   bool every_step = false;          ///< writes curves and energies after every step, whatever output.every_s says
   bool progress = false;            ///< a line on standard error that moves
   const std::atomic<bool>* stop_request = nullptr;

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "appliance/sim/output_files.hpp"
+#include "appliance/sim/strand_gap.hpp"
 #include "appliance/version.hpp"
 #include "sim/base/units.hpp"
 
@@ -87,12 +88,54 @@ std::vector<double> TailMean::mean() const {
   return sum;
 }
 
-Statistics::Statistics(const world::WorldParams& params)
-    : clamp_mean_(7 * clamps_of(params).size()),
+Statistics::Statistics(const world::WorldParams& params, double duration_s, bool judge_ties)
+    : params_(params),
+      watch_(loads_full_s(params, duration_s)),
+      judge_ties_(judge_ties),
+      clamp_mean_(7 * clamps_of(params).size()),
       gap_min_mm_(std::numeric_limits<double>::infinity()),
-      gap_min_over_radius_(std::numeric_limits<double>::infinity()) {
-  for (const auto& t : params.threads) radii_mm_.push_back(0.5 * t.diameter_mm);
-  least_radius_mm_ = radii_mm_.empty() ? 1 : *std::min_element(radii_mm_.begin(), radii_mm_.end());
+      gap_min_over_radius_(std::numeric_limits<double>::infinity()) {}
+
+void Statistics::start(const world::World& world) {
+  curves_ = curves_of(world, params_);
+  t_s_ = world.time_s();
+  std::size_t edges = 0;
+  for (const Curve& c : curves_) edges += c.edges();
+  judge_ties_ |= edges <= kCheapEdges;
+  tied_at_start_ = any_tied();
+}
+
+bool Statistics::any_tied() const {
+  if (!judge_ties_) return false;
+  const std::vector<bool> of = tied(curves_, poles_of(params_, t_s_));
+  return std::find(of.begin(), of.end(), true) != of.end();
+}
+
+KnotVerdict Statistics::verdict() const {
+  KnotVerdict v;
+  v.tied_before = tied_at_start_ || tied_at_full_;
+  v.tied_at_full = tied_at_full_;
+  v.tied_at_end = any_tied();
+  return v;
+}
+
+void Statistics::take_gap(double gap_mm, double over_radius) {
+  gap_min_mm_ = std::min(gap_min_mm_, gap_mm);
+  gap_min_over_radius_ = std::min(gap_min_over_radius_, over_radius);
+}
+
+void Statistics::measure_contacts(const world::World& world, const StepReport& report) {
+  const auto contacts = report.contacts > 0 ? world.contacts() : std::vector<world::ContactMeasure>{};
+  for (const world::ContactMeasure& c : contacts)
+    if (c.other != world::ContactMeasure::Other::thread) take_gap(c.gap_mm, c.gap_mm / curves_[c.thread].radius_mm);
+  // Strands by their shapes, whatever detection knew of them.
+  const bool touched = std::any_of(contacts.begin(), contacts.end(), [](const world::ContactMeasure& c) {
+    return c.other == world::ContactMeasure::Other::thread;
+  });
+  double reach = 0;
+  for (const Curve& c : curves_) reach = std::max(reach, c.radius_mm);
+  if (const auto gap = smallest_gap(curves_, reach); gap && (touched || gap->gap_mm < 0))
+    take_gap(gap->gap_mm, gap->over_radius);
 }
 
 void Statistics::add(const world::World& world, const StepReport& report) {
@@ -106,19 +149,21 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   contacts_last_ = report.contacts;
   contacts_max_ = std::max(contacts_max_, report.contacts);
   iterations_max_ = std::max(iterations_max_, report.iterations);
+  contact_iterations_max_ = std::max(contact_iterations_max_, report.contact_iterations);
   residual_.add(report.residual);
-  if (report.contacts > 0) {
-    if (report.worst_penetration_mm > 0) {
-      gap_min_mm_ = std::min(gap_min_mm_, -report.worst_penetration_mm);
-      gap_min_over_radius_ = std::min(gap_min_over_radius_, -report.worst_penetration_mm / least_radius_mm_);
-    }
-    for (const world::ContactMeasure& c : world.contacts()) {
-      // A piece that a cut made has no parameters of its own; it is as thick as the thinnest may be.
-      const double radius = c.thread < radii_mm_.size() ? radii_mm_[c.thread] : least_radius_mm_;
-      gap_min_mm_ = std::min(gap_min_mm_, c.gap_mm);
-      gap_min_over_radius_ = std::min(gap_min_over_radius_, c.gap_mm / radius);
-    }
-  }
+  if (report.contact_iterations > 0) contact_residual_.add(report.contact_residual);
+
+  std::vector<Curve> now = curves_of(world, params_);
+  // A cut makes other threads of the same ones; nothing moves through anything by it.
+  const bool passed = report.crossings_found > 0 && now.size() == curves_.size() && may_have_passed(curves_, now);
+  curves_ = std::move(now);
+  t_s_ = world.time_s();
+  topology_.add(world.time_s(), params_.step_s, report, passed);
+  measure_contacts(world, report);
+  const bool begun = watch_.begun();
+  if (world.time_s() + 1e-9 >= watch_.from_s())
+    watch_.add(world.time_s(), curves_, touches_of(world, params_), holds_of(world, params_, curves_));
+  if (watch_.begun() && !begun) tied_at_full_ = any_tied();
   row_.clear();
   for (const world::ClampMeasure& c : world.clamps()) {
     const Vec3 force = c.active ? c.force : Vec3{}, torque = c.active ? c.torque : Vec3{};
@@ -160,8 +205,29 @@ json Statistics::solver() const {
   return {{"iterations_max", iterations_max_},
           {"residual_p50", residual_.at(0.5)},
           {"residual_max", residual_.max()},
+          {"contact_iterations_max", contact_iterations_max_},
+          {"contact_residual_p50", contact_residual_.at(0.5)},
+          {"contact_residual_max", contact_residual_.max()},
           {"steps_not_converged", not_converged_},
           {"steps_limited", limited_}};
+}
+
+json Statistics::ends(const world::World& world) const {
+  const auto names = thread_names(world);
+  json all = json::array();
+  for (const EndWatch::End& e : watch_.ends())
+    all.push_back({{"thread", names[e.thread]},
+                   {"end", e.last ? "last" : "first"},
+                   {"kind", e.tail ? "tail" : "standing"},
+                   {"free_mm", e.free_mm},
+                   {"slid_mm", e.slid_mm},
+                   {"slid_diameters", e.slid_mm / e.diameter_mm}});
+  const KnotVerdict v = verdict();
+  return {{"loads_full_s", watch_.from_s()},
+          {"at_start", judge_ties_ ? json(tied_at_start_) : json(nullptr)},
+          {"at_full", judge_ties_ && watch_.begun() ? json(v.tied_at_full) : json(nullptr)},
+          {"at_end", judge_ties_ ? json(v.tied_at_end) : json(nullptr)},
+          {"ends", all}};
 }
 
 json summary(const config::Scenario& scenario, const std::string& file, const world::World& world,
@@ -182,8 +248,8 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   s["clamps"] = statistics.clamps(world, scenario.params);
   s["contacts"] = statistics.contacts();
   s["solver"] = statistics.solver();
-  // Whether anything passed through anything is not audited by this version: unknown, not false.
-  s["topology"] = {{"audited", false}, {"changed", nullptr}, {"events", json::array()}, {"tool_lag_max_mm", nullptr}};
+  s["topology"] = statistics.topology().json();
+  s["tied"] = statistics.ends(world);
   if (!scenario.forceps.empty())
     s["forceps"] = {{"grasps", statistics.grasps()}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
   s["knots"] = nullptr;

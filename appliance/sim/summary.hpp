@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "appliance/sim/knot_state.hpp"
 #include "appliance/sim/quantiles.hpp"
 #include "appliance/sim/stage_times.hpp"
+#include "appliance/sim/topology.hpp"
 #include "config/scenario_file.hpp"
 #include "sim/contract/step_report.hpp"
 #include "sim/world/world.hpp"
@@ -36,7 +38,10 @@ class TailMean {
 
 class Statistics {
  public:
-  explicit Statistics(const world::WorldParams& params);
+  /// @param judge_ties whatever it costs; else only where few edges make it cheap
+  Statistics(const world::WorldParams& params, double duration_s, bool judge_ties);
+  /// Before the first step: shapes as drawn.
+  void start(const world::World& world);
   /// After every step.
   void add(const world::World& world, const StepReport& report);
 
@@ -49,15 +54,30 @@ class Statistics {
   nlohmann::ordered_json clamps(const world::World& world, const world::WorldParams& params) const;
   nlohmann::ordered_json contacts() const;
   nlohmann::ordered_json solver() const;
+  const TopologyLog& topology() const { return topology_; }
+  /// Ends of threads and whether anything is tied, as of now.
+  nlohmann::ordered_json ends(const world::World& world) const;
+  const EndWatch& watch() const { return watch_; }
+  KnotVerdict verdict() const;
 
  private:
-  double least_radius_mm_ = 0;
-  std::vector<double> radii_mm_, row_;
+  void take_gap(double gap_mm, double over_radius);
+  void measure_contacts(const world::World& world, const StepReport& report);
+
+  const world::WorldParams& params_;
+  std::vector<Curve> curves_;  // as of the last step
+  double t_s_ = 0;
+  std::vector<double> row_;
+  TopologyLog topology_;
+  EndWatch watch_;
+  static constexpr std::size_t kCheapEdges = 4096;
+  bool any_tied() const;
+  bool judge_ties_, tied_at_start_ = false, tied_at_full_ = false;
   TailMean clamp_mean_;
-  Quantiles residual_;
+  Quantiles residual_, contact_residual_;
   std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,
                 releases_ = 0;
-  std::uint32_t contacts_max_ = 0, contacts_last_ = 0, iterations_max_ = 0;
+  std::uint32_t contacts_max_ = 0, contacts_last_ = 0, iterations_max_ = 0, contact_iterations_max_ = 0;
   double gap_min_mm_, gap_min_over_radius_;
 };
 

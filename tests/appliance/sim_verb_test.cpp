@@ -72,7 +72,7 @@ const std::array<std::pair<const char*, const char*>, 5> kHeaders{{
     {"energies.csv", "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm"},
     {"timing.csv",
      "step,t_s,total_ms,integrate_ms,detect_ms,couple_ms,solve_ms,continuous_ms,instruments_ms,finish_ms,iterations,"
-     "residual,contacts"},
+     "residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm"},
 }};
 
 class SimVerb : public ::testing::Test {
@@ -241,8 +241,9 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
   const std::string file = scenario();
   for (const std::string& arguments :
        {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
-        file + " --expect wrest", file + " --expect", file + " --expect knot=reef", file + " --expect holds",
-        file + " --expect opens", file + " --expect rest --expect knot=4_1", file + " --out ''", file + " " + file}) {
+        file + " --expect wrest", file + " --expect", file + " --expect knot=reef",
+        file + " --expect holds --expect opens", file + " --expect rest --expect knot=4_1", file + " --out ''",
+        file + " " + file}) {
     const Answer answer = sim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -255,6 +256,36 @@ TEST_F(SimVerb, AKnotThatCannotBeExpectedYetIsRefusedByName) {
   EXPECT_EQ(answer.exit_code, 2);
   EXPECT_NE(answer.err.find("not supported by this version yet"), std::string::npos) << answer.err;
   EXPECT_FALSE(fs::exists(out()));
+}
+
+TEST_F(SimVerb, WhatIsNotTiedNeitherHoldsNorOpens) {
+  for (const char* expect : {"holds", "opens"}) {
+    const Answer answer = sim(scenario() + " --json --expect " + expect);
+    EXPECT_EQ(answer.exit_code, 1) << expect;
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_EQ(answer.err.rfind(std::string("--expect ") + expect + ": nothing was tied", 0), 0u) << answer.err;
+    EXPECT_FALSE(json::parse(answer.out)["tied"]["at_start"].get<bool>());
+  }
+}
+
+TEST_F(SimVerb, HoldsOfRingsAloneIsExitTwo) {
+  const Answer answer = sim(scenario(R"(duration_s = 0.05
+[[thread]]
+points_mm = [[0, 0, 0], [5, 0, 0], [5, 5, 0], [0, 5, 0]]
+closed = true
+)") + " --expect holds");
+  EXPECT_EQ(answer.exit_code, 2);
+  EXPECT_NE(answer.err.find("closed"), std::string::npos) << answer.err;
+}
+
+TEST_F(SimVerb, TheSummaryTellsOfCrossingsAndLag) {
+  const Answer answer = sim(scenario() + " --json");
+  const json topology = json::parse(answer.out)["topology"];
+  EXPECT_TRUE(topology["audited"].get<bool>());
+  EXPECT_FALSE(topology["changed"].get<bool>());
+  for (const char* key : {"events_total", "crossings_prevented", "crossings_found", "tool_lag_max_mm",
+                          "tool_lag_p99_mm", "tool_lag_longest_ms"})
+    EXPECT_EQ(topology[key].get<double>(), 0) << key;
 }
 
 TEST_F(SimVerb, AFolderThatCannotBeWrittenIsExitTwo) {

@@ -1,0 +1,26 @@
+#pragma once
+/// The threads as they are now, as curves: what the judgements of a run (gaps, knots, pictures) are made from.
+#include <string>
+#include <vector>
+
+#include "sim/world/world.hpp"
+
+namespace ligature::simulate {
+
+struct Curve {
+  std::size_t origin = 0;    ///< thread of the scenario that it is, or is a piece of
+  std::vector<Vec3> x;       ///< W [mm]                                                   (vertices)
+  std::vector<double> s_mm;  ///< rest arc length, growing from 0                          (vertices)
+  bool closed = false;
+  double radius_mm = 0;
+  double rest_length_mm = 0;  ///< of the whole, of a closed one with its last edge
+
+  std::size_t edges() const { return x.empty() ? 0 : closed ? x.size() : x.size() - 1; }
+  std::size_t next(std::size_t vertex) const { return vertex + 1 == x.size() ? 0 : vertex + 1; }
+  /// Rest arc between two places of it, on a closed one the shorter way round.
+  double arc_between(double s, double t) const;
+};
+
+std::vector<Curve> curves_of(const world::World& world, const world::WorldParams& params);
+
+}  // namespace ligature::simulate

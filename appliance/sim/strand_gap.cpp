@@ -1,0 +1,133 @@
+#include "appliance/sim/strand_gap.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <utility>
+
+namespace ligature::simulate {
+namespace {
+
+struct Edge {
+  std::uint32_t thread, edge;
+  Vec3 a, b;
+};
+
+struct Cell {
+  std::int32_t x, y, z;
+  friend auto operator<=>(const Cell&, const Cell&) = default;
+};
+
+struct Segment {
+  Vec3 a, b;
+};
+
+Segment halfway(const Segment& p, const Segment& q) {
+  return {0.5 * (p.a + q.a), 0.5 * (p.b + q.b)};
+}
+
+bool stay_apart(const Segment& p0, const Segment& p1, const Segment& q0, const Segment& q1, int depth = 0) {
+  constexpr int kHalvings = 24;
+  const double nearer = std::max(norm(p1.a - p0.a), norm(p1.b - p0.b)) + std::max(norm(q1.a - q0.a), norm(q1.b - q0.b));
+  const Vec3 between = 0.5 * (p0.a + p0.b - q0.a - q0.b);
+  if (norm(between) - 0.5 * (norm(p0.b - p0.a) + norm(q0.b - q0.a)) > nearer) return true;
+  if (nearest_places(p0.a, p0.b, q0.a, q0.b).distance > nearer) return true;
+  if (depth == kHalvings) return false;
+  const Segment p = halfway(p0, p1), q = halfway(q0, q1);
+  return stay_apart(p0, p, q0, q, depth + 1) && stay_apart(p, p1, q, q1, depth + 1);
+}
+
+}  // namespace
+
+Nearest nearest_places(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1) {
+  const Vec3 u = p1 - p0, v = q1 - q0, w = p0 - q0;
+  const double uu = dot(u, u), uv = dot(u, v), vv = dot(v, v), uw = dot(u, w), vw = dot(v, w);
+  const double den = uu * vv - uv * uv;
+  double s = den > 0 ? std::clamp((uv * vw - vv * uw) / den, 0.0, 1.0) : 0.0;
+  double t = vv > 0 ? (uv * s + vw) / vv : 0.0;
+  if (t < 0 || t > 1) {
+    t = std::clamp(t, 0.0, 1.0);
+    s = uu > 0 ? std::clamp((uv * t - uw) / uu, 0.0, 1.0) : 0.0;
+  }
+  return {s, t, norm(w + s * u - t * v)};
+}
+
+std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double reach_mm) {
+  std::vector<Edge> edges;
+  double longest = 0, thickest = 0, farthest = 0;
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const Curve& c = curves[k];
+    thickest = std::max(thickest, c.radius_mm);
+    for (std::size_t i = 0; i < c.edges(); ++i) {
+      edges.push_back({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(i), c.x[i], c.x[c.next(i)]});
+      longest = std::max(longest, norm(edges.back().b - edges.back().a));
+      for (const double v : {edges.back().a.x, edges.back().a.y, edges.back().a.z})
+        farthest = std::max(farthest, std::abs(v));
+    }
+  }
+  // Edges go into the cell of their middle; those near each other are then in neighbouring cells.
+  const double size = longest + 2 * thickest + reach_mm;
+  if (!(size > 0) || !(farthest / size < 1e9)) return std::nullopt;
+  std::vector<std::pair<Cell, std::uint32_t>> cells;
+  cells.reserve(edges.size());
+  const auto index = [size](double v) { return static_cast<std::int32_t>(std::floor(v / size)); };
+  for (std::uint32_t e = 0; e < edges.size(); ++e) {
+    const Vec3 m = 0.5 * (edges[e].a + edges[e].b);
+    cells.push_back({{index(m.x), index(m.y), index(m.z)}, e});
+  }
+  std::sort(cells.begin(), cells.end());
+
+  std::optional<StrandGap> best;
+  const auto look = [&](const Edge& p, const Edge& q) {
+    if (p.thread == q.thread && p.edge == q.edge) return;
+    const Curve &a = curves[p.thread], &b = curves[q.thread];
+    const Nearest near = nearest_places(p.a, p.b, q.a, q.b);
+    const double gap = near.distance - a.radius_mm - b.radius_mm;
+    if (gap > reach_mm || (best && gap >= best->gap_mm)) return;
+    if (p.thread == q.thread) {
+      const double edge = a.rest_length_mm / static_cast<double>(a.edges());
+      const double arc = a.arc_between(a.s_mm[p.edge] + near.s * edge, a.s_mm[q.edge] + near.t * edge);
+      if (arc < std::numbers::pi * a.radius_mm) return;
+    }
+    best = {gap, gap / std::min(a.radius_mm, b.radius_mm), p.thread, p.edge, q.thread, q.edge};
+  };
+  for (std::size_t first = 0; first < cells.size();) {
+    const Cell at = cells[first].first;
+    std::size_t last = first;
+    while (last < cells.size() && cells[last].first == at) ++last;
+    // Every pair of cells once: this one, and the thirteen neighbours behind it in the order of cells.
+    for (std::int32_t dx = 0; dx <= 1; ++dx)
+      for (std::int32_t dy = dx == 0 ? 0 : -1; dy <= 1; ++dy)
+        for (std::int32_t dz = dx == 0 && dy == 0 ? 0 : -1; dz <= 1; ++dz) {
+          const Cell other{at.x + dx, at.y + dy, at.z + dz};
+          const bool same = other == at;
+          const auto behind = cells.begin() + static_cast<std::ptrdiff_t>(same ? first : last);
+          auto it = std::lower_bound(behind, cells.end(), std::pair<Cell, std::uint32_t>{other, 0});
+          for (; it != cells.end() && it->first == other; ++it)
+            for (std::size_t i = first; i < last; ++i)
+              if (!same || cells[i].second < it->second) look(edges[cells[i].second], edges[it->second]);
+        }
+    first = last;
+  }
+  return best;
+}
+
+bool may_have_passed(const std::vector<Curve>& before, const std::vector<Curve>& after) {
+  if (before.size() != after.size()) return true;
+  for (std::size_t k = 0; k < before.size(); ++k) {
+    if (before[k].x.size() != after[k].x.size()) return true;
+    for (std::size_t l = k; l < before.size(); ++l)
+      for (std::size_t i = 0; i < before[k].edges(); ++i)
+        for (std::size_t j = k == l ? i + 1 : 0; j < before[l].edges(); ++j) {
+          const std::size_t i1 = before[k].next(i), j1 = before[l].next(j);
+          if (k == l && (i1 == j || j1 == i)) continue;
+          if (!stay_apart({before[k].x[i], before[k].x[i1]}, {after[k].x[i], after[k].x[i1]},
+                          {before[l].x[j], before[l].x[j1]}, {after[l].x[j], after[l].x[j1]}))
+            return true;
+        }
+  }
+  return false;
+}
+
+}  // namespace ligature::simulate

@@ -1,0 +1,35 @@
+#pragma once
+/// How near strands come to each other, from their shapes alone: knows nothing of what detection found.
+///
+///   gap = distance of the two centrelines - the two radii, least over all pairs of places; places of one thread count
+///   from pi h of arc on (h its radius): a thread bent as tightly as its own radius allows comes round in that much
+#include <optional>
+#include <vector>
+
+#include "appliance/sim/curves.hpp"
+
+namespace ligature::simulate {
+
+struct StrandGap {
+  double gap_mm = 0;
+  double over_radius = 0;  ///< of the thinner of the two
+  std::size_t thread_a = 0, edge_a = 0, thread_b = 0, edge_b = 0;
+};
+
+/// The least gap, where any strands are nearer than `reach` between their surfaces; exact for the polygons.
+/// O(edges) where few are near.
+std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double reach_mm);
+
+/// Whether strands may have passed through each other from one shape to the next: false is a proof, for the way on
+/// which all vertices move straight and evenly; it is made by halving time until edges are further apart than they can
+/// come nearer. The curves are the same threads, in the same order. O(edges^2), for steps that are under suspicion.
+bool may_have_passed(const std::vector<Curve>& before, const std::vector<Curve>& after);
+
+/// Places of the segments p0-p1 and q0-q1 that are nearest, as fractions, and their distance.
+/// Source: [Ericson 2005] section 5.1.9.
+struct Nearest {
+  double s = 0, t = 0, distance = 0;
+};
+Nearest nearest_places(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1);
+
+}  // namespace ligature::simulate
