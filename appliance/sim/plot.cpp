@@ -12,6 +12,7 @@
 #include "appliance/sim/chart.hpp"
 #include "appliance/sim/output_files.hpp"
 #include "appliance/sim/rest.hpp"
+#include "appliance/sim/strands.hpp"
 #include "appliance/sim/summary.hpp"
 #include "sim/base/units.hpp"
 
@@ -71,27 +72,9 @@ std::vector<Mark> marks_of(const config::Scenario& scenario, const world::World&
   return marks;
 }
 
-/// Three rows of numbers: right and up on the paper.
-struct Projection {
-  Vec3 right, up;
-  Point of(Vec3 p) const { return {dot(right, p), dot(up, p)}; }
-};
-
 Vec3 unit(int axis) {
   return {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
 }
-
-struct Extents {
-  double left = std::numeric_limits<double>::infinity(), right = -left, low = left, high = -left;
-  void take(Point p) {
-    left = std::min(left, p.x);
-    right = std::max(right, p.x);
-    low = std::min(low, p.y);
-    high = std::max(high, p.y);
-  }
-  double width() const { return right - left; }
-  double height() const { return high - low; }
-};
 
 Extents extents_of(const Projection& view, const std::vector<History::Shape>& shapes) {
   Extents e;
@@ -99,25 +82,6 @@ Extents extents_of(const Projection& view, const std::vector<History::Shape>& sh
     for (const auto& thread : shape.threads)
       for (const Vec3 p : thread) e.take(view.of(p));
   return e;
-}
-
-/// Millimetres on the paper.
-struct Paper {
-  Projection view;
-  double scale = 1, x0 = 0, y0 = 0;
-  Point of(Vec3 p) const {
-    const Point q = view.of(p);
-    return {x0 + scale * q.x, y0 - scale * q.y};
-  }
-};
-
-Paper fit(const Projection& view, const Extents& e, const Box& box, double margin) {
-  Paper paper{view, 1, 0, 0};
-  const double w = std::max(e.width(), 1e-9), h = std::max(e.height(), 1e-9);
-  paper.scale = std::min((box.width - 2 * margin) / w, (box.height - 2 * margin) / h);
-  paper.x0 = box.x + 0.5 * box.width - paper.scale * 0.5 * (e.left + e.right);
-  paper.y0 = box.y + 0.5 * box.height + paper.scale * 0.5 * (e.low + e.high);
-  return paper;
 }
 
 /// Intermediate shapes worth drawing: spread evenly by how far the threads have moved, not by time.
@@ -143,7 +107,8 @@ std::vector<std::size_t> between(const std::vector<History::Shape>& shapes, std:
   return out;
 }
 
-void draw_curves(Drawing& d, const Paper& paper, const std::vector<History::Shape>& shapes, double width) {
+void draw_curves(Drawing& d, const Paper& paper, const std::vector<History::Shape>& shapes,
+                 const std::vector<Tube>& tubes, const Box& box, double width) {
   const auto curve = [&](const std::vector<Vec3>& thread, Colour colour, double w) {
     std::vector<Point> points;
     for (const Vec3 p : thread) points.push_back(paper.of(p));
@@ -157,8 +122,16 @@ void draw_curves(Drawing& d, const Paper& paper, const std::vector<History::Shap
                 0.2 + 0.25 * static_cast<double>(m + 1) / static_cast<double>(middle.size() + 1)),
             1);
   for (const auto& thread : shapes.front().threads) curve(thread, kStart, 1.6);
-  for (std::size_t k = 0; k < shapes.back().threads.size(); ++k)
-    curve(shapes.back().threads[k], kThreadColours[k % kThreadColours.size()], width);
+  draw_tubes(d, paper, tubes, box, width);
+}
+
+std::vector<Tube> tubes_of(const std::vector<Curve>& curves) {
+  std::vector<Tube> out;
+  for (const Curve& c : curves) {
+    out.push_back({c.x, 2 * c.radius_mm, kThreadColours[out.size() % kThreadColours.size()]});
+    if (c.closed) out.back().x.push_back(c.x.front());
+  }
+  return out;
 }
 
 void draw_symbol(Drawing& d, Mark::Kind kind, Point at) {
@@ -305,7 +278,7 @@ std::pair<int, int> best_axes(const std::vector<History::Shape>& shapes, Vec3 gr
 }
 
 void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, const std::vector<History::Shape>& shapes,
-                    const config::Scenario& scenario, const std::vector<Mark>& marks) {
+                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const std::vector<Mark>& marks) {
   const Projection view{unit(horizontal), unit(vertical)};
   const Paper paper = fit(view, extents_of(view, shapes), box, 46);
   const auto ticks = [&](double low, double high, double pixels, auto&& draw) {
@@ -330,31 +303,108 @@ void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, co
   d.text({box.x - 8, box.y - 8}, fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(vertical)]), kLabelSize,
          kSoft, Anchor::right);
   for (const auto& plane : scenario.params.obstacles) draw_plane(d, paper, plane, box);
-  draw_curves(d, paper, shapes, 3);
+  draw_curves(d, paper, shapes, tubes, box, 3);
   draw_marks(d, paper, marks, box, true);
   scale_bar(d, paper, box);
 }
 
-void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Shape>& shapes,
-                      const std::vector<Mark>& marks) {
-  // Looks from the front, the right and above: 30 degrees round z, 25 down.
+/// From the front, the right and above: 35 degrees round z, 25 down.
+Projection corner_projection() {
   const double a = -35 * units::rad_per_deg, b = 25 * units::rad_per_deg;
-  const Projection view{{std::cos(a), std::sin(a), 0},
-                        {-std::sin(b) * std::sin(a), std::sin(b) * std::cos(a), std::cos(b)}};
-  frame(d, box);
-  // The scale and the axes have the lower edge for themselves.
-  const Paper paper = fit(view, extents_of(view, shapes), {box.x, box.y, box.width, box.height - 44}, 24);
-  draw_curves(d, paper, shapes, 2.5);
-  draw_marks(d, paper, marks, box, false);
-  scale_bar(d, paper, box);
-  const Point corner{box.right() - 52, box.bottom() - 40};
+  return {{std::cos(a), std::sin(a), 0}, {-std::sin(b) * std::sin(a), std::sin(b) * std::cos(a), std::cos(b)}};
+}
+
+void draw_axes(Drawing& d, const Projection& view, Point corner) {
   for (int axis = 0; axis < 3; ++axis) {
     const Point p = view.of(unit(axis));
-    const Point end{corner.x + 26 * p.x, corner.y - 26 * p.y};
-    d.line({corner, end}, kSoft, 1.6);
+    if (std::hypot(p.x, p.y) < 0.05) continue;
+    d.line({corner, {corner.x + 26 * p.x, corner.y - 26 * p.y}}, kSoft, 1.6);
     d.text({corner.x + 36 * p.x, corner.y - 36 * p.y + 4}, kAxisNames[static_cast<std::size_t>(axis)], kLabelSize,
            kSoft, Anchor::middle);
   }
+}
+
+void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Shape>& shapes,
+                      const std::vector<Tube>& tubes, const std::vector<Mark>& marks) {
+  const Projection view = corner_projection();
+  frame(d, box);
+  // The scale and the axes have the lower edge for themselves.
+  const Paper paper = fit(view, extents_of(view, shapes), {box.x, box.y, box.width, box.height - 44}, 24);
+  draw_curves(d, paper, shapes, tubes, box, 2.5);
+  draw_marks(d, paper, marks, box, false);
+  scale_bar(d, paper, box);
+  draw_axes(d, view, {box.right() - 52, box.bottom() - 40});
+}
+
+/// Where strands are near each other: what a close-up is worth of.
+std::vector<Vec3> crowd(const std::vector<Curve>& curves) {
+  constexpr double kNear = 2.5, kNeighbours = 8;  // diameters: of the centrelines; of arc along a thread
+  constexpr std::size_t kMost = 6000;
+  std::vector<Vec3> out;
+  std::size_t vertices = 0;
+  for (const Curve& c : curves) vertices += c.x.size();
+  if (vertices > kMost) return out;
+  for (std::size_t k = 0; k < curves.size(); ++k)
+    for (std::size_t i = 0; i < curves[k].x.size(); ++i) {
+      const auto near = [&](std::size_t l, std::size_t j) {
+        const Curve &a = curves[k], &b = curves[l];
+        if (norm(a.x[i] - b.x[j]) > kNear * (a.radius_mm + b.radius_mm)) return false;
+        return k != l || a.arc_between(a.s_mm[i], a.s_mm[j]) > 2 * kNeighbours * a.radius_mm;
+      };
+      bool crowded = false;
+      for (std::size_t l = 0; l < curves.size() && !crowded; ++l)
+        for (std::size_t j = 0; j < curves[l].x.size() && !crowded; ++j) crowded = near(l, j);
+      if (crowded) out.push_back(curves[k].x[i]);
+    }
+  return out;
+}
+
+/// A place on a thread.
+Vec3 place_on(const Curve& c, double s_mm) {
+  const double u = std::clamp(s_mm / c.rest_length_mm, 0.0, 1.0) * static_cast<double>(c.edges());
+  const auto i = std::min(static_cast<std::size_t>(u), c.edges() - 1);
+  return c.x[i] + (u - static_cast<double>(i)) * (c.x[c.next(i)] - c.x[i]);
+}
+
+/// Contacts between strands, as discs the larger the more they carry.
+void draw_contacts(Drawing& d, const Paper& paper, const std::vector<Curve>& curves, const world::World& world,
+                   const Box& box) {
+  std::vector<world::ContactMeasure> contacts = world.contacts();
+  double most = 0;
+  for (const auto& c : contacts)
+    if (c.other == world::ContactMeasure::Other::thread) most = std::max(most, c.normal_force);
+  if (!(most > 0)) return;
+  std::size_t sticking = 0, sliding = 0;
+  for (const auto& c : contacts) {
+    if (c.other != world::ContactMeasure::Other::thread) continue;
+    ++(c.sliding ? sliding : sticking);
+    const Point p = paper.of(0.5 * (place_on(curves[c.thread], c.s_mm) + place_on(curves[c.index], c.other_s_mm)));
+    const double radius = 1.5 + 4.5 * std::sqrt(c.normal_force / most);
+    if (p.x - radius < box.x || p.x + radius > box.right() || p.y - radius < box.y || p.y + radius > box.bottom())
+      continue;
+    d.disc(p, radius, kWhite);
+    d.disc(p, radius - 0.8, c.sliding ? kForce : kInk);
+  }
+  const Point at{box.x + 16, box.y + 20};
+  d.disc(at, 5, kInk);
+  d.text({at.x + 10, at.y + 4.5}, fmt::format("{} contacts stick", sticking), kLabelSize, kInk);
+  d.disc({at.x + 160, at.y}, 5, kForce);
+  d.text({at.x + 170, at.y + 4.5}, fmt::format("{} slip, the largest {}", sliding, force_text(most)), kLabelSize, kInk);
+}
+
+Paper draw_close_up(Drawing& d, const Box& box, const Projection& view, const std::vector<Vec3>& where,
+                    const std::vector<Tube>& tubes) {
+  double thick = 0;
+  for (const Tube& t : tubes) thick = std::max(thick, t.diameter_mm);
+  Extents e;
+  for (const Vec3 p : where)
+    for (const double off : {-2 * thick, 2 * thick}) e.take({view.of(p).x + off, view.of(p).y + off});
+  const Paper paper = fit(view, e, box, 12);
+  frame(d, box);
+  draw_tubes(d, paper, tubes, box, 2.5);
+  scale_bar(d, paper, box);
+  draw_axes(d, view, {box.right() - 52, box.bottom() - 40});
+  return paper;
 }
 
 std::vector<Series> energy_series(const std::vector<History::Energies>& history, bool& log_v) {
@@ -403,11 +453,11 @@ std::vector<Series> energy_series(const std::vector<History::Energies>& history,
   if (!potential)
     add("total", kTotal, true, from, total);
   else if (log_v)
-    add("total, above its end", kTotal, true, from, [&](const auto& e) { return total(e) - total(end); });
+    add("total, less its value at the end", kTotal, true, from, [&](const auto& e) { return total(e) - total(end); });
   else {
-    add("potential, from its start", kPotential, false, from,
+    add("potential, less its start", kPotential, false, from,
         [&](const auto& e) { return e.potential - start.potential; });
-    add("total, from its start", kTotal, true, from, [&](const auto& e) { return total(e) - total(start); });
+    add("total, less its start", kTotal, true, from, [&](const auto& e) { return total(e) - total(start); });
   }
   return out;
 }
@@ -471,17 +521,22 @@ std::vector<std::string> facts(const nlohmann::ordered_json& s) {
                             s["time_s"].get<double>(), s["at_rest"].get<bool>() ? "at rest" : "not at rest",
                             s["interrupted"].get<bool>() ? ", interrupted" : "", s["state_hash"].get<std::string>()));
   if (s["threads"].empty()) return out;
-  const auto& t = s["threads"][0];
-  std::string line =
-      fmt::format("{}: {} vertices, length {:.6g} mm, last vertex at {} mm", t["name"].get<std::string>(),
-                  t["vertices"].get<std::uint64_t>(), t["length_mm"].get<double>(), vector_text(t["last_mm"]));
-  std::size_t shown = 0;
-  for (const auto& c : s["clamps"]) {
-    if (c["thread"] != t["name"] || !c["active"].get<bool>() || ++shown > 2) continue;
-    line += fmt::format("; clamp {}: {} mN, {} mN mm", place_text(c["at"]), vector_text(c["reaction_mn"]),
-                        vector_text(c["torque_mn_mm"]));
+  constexpr std::size_t kMostThreads = 3;
+  for (std::size_t k = 0; k < std::min(kMostThreads, s["threads"].size()); ++k) {
+    const auto& t = s["threads"][k];
+    std::string line =
+        fmt::format("{}: {} vertices, length {:.6g} mm, last vertex at {} mm", t["name"].get<std::string>(),
+                    t["vertices"].get<std::uint64_t>(), t["length_mm"].get<double>(), vector_text(t["last_mm"]));
+    std::size_t shown = 0;
+    for (const auto& c : s["clamps"]) {
+      if (c["thread"] != t["name"] || !c["active"].get<bool>() || ++shown > 2) continue;
+      line += fmt::format("; clamp {}: {} mN, {} mN mm", place_text(c["at"]), vector_text(c["reaction_mn"]),
+                          vector_text(c["torque_mn_mm"]));
+    }
+    out.push_back(line + ".");
   }
-  out.push_back(line + ".");
+  if (s["threads"].size() > kMostThreads)
+    out.push_back(fmt::format("and {} more threads.", s["threads"].size() - kMostThreads));
   return out;
 }
 
@@ -490,6 +545,8 @@ std::vector<std::string> facts(const nlohmann::ordered_json& s) {
 Drawing plot(const config::Scenario& scenario, const world::World& world, const History& history,
              const nlohmann::ordered_json& summary) {
   const auto marks = marks_of(scenario, world);
+  const std::vector<Curve> curves = curves_of(world, scenario.params);
+  const std::vector<Tube> tubes = tubes_of(curves);
   const auto [horizontal, vertical] = best_axes(history.shapes(), scenario.params.gravity);
   const Extents e = extents_of({unit(horizontal), unit(vertical)}, history.shapes());
 
@@ -502,8 +559,14 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
   for (const std::string& fact : facts(summary))
     for (std::string& line : wrapped(fact, 14, false, kWidth - 2 * kMargin)) lines.push_back(std::move(line));
   const double header = kMargin + 30 * static_cast<double>(title.size()) + 20 * static_cast<double>(lines.size()) + 10;
-  const double views = 40, charts = 330;
-  Drawing d(kWidth, header + views + high + 58 + charts + kMargin - 8);
+  // A close-up where it shows more than the whole does.
+  const Projection front{unit(horizontal), unit(vertical)};
+  const std::vector<Vec3> crowded = crowd(curves);
+  Extents near;
+  for (const Vec3 p : crowded) near.take(front.of(p));
+  const bool close_up = !crowded.empty() && near.width() < 0.5 * e.width();
+  const double views = 40, charts = 330, detail = close_up ? 480 + 40 : 0;
+  Drawing d(kWidth, header + views + high + 58 + detail + charts + kMargin - 8);
 
   double y = kMargin + 14;
   for (const std::string& line : title) {
@@ -547,11 +610,20 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
            [](Point) {});
 
   const double top = header + views;
-  draw_main_view(d, {kMargin + ticks, top, left - ticks, high}, horizontal, vertical, history.shapes(), scenario,
+  draw_main_view(d, {kMargin + ticks, top, left - ticks, high}, horizontal, vertical, history.shapes(), tubes, scenario,
                  marks);
-  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), marks);
+  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), tubes, marks);
+  if (close_up) {
+    const double half = 0.5 * (kWidth - 2 * kMargin - kGutter), y0 = top + high + 66;
+    const Box one{kMargin, y0, half, detail - 52}, two{kMargin + half + kGutter, y0, half, detail - 52};
+    d.text({one.x, y0 - 8}, "Where strands meet, at the end", kLabelSize, kInk, Anchor::left, true);
+    d.text({two.x, y0 - 8}, "The same from the front, the right and above, with contacts", kLabelSize, kInk,
+           Anchor::left, true);
+    draw_close_up(d, one, front, crowded, tubes);
+    draw_contacts(d, draw_close_up(d, two, corner_projection(), crowded, tubes), curves, world, two);
+  }
 
-  const double below = top + high + 58;
+  const double below = top + high + 58 + detail;
   ChartSettings settings;
   const auto steps = summary["steps"].get<std::uint64_t>();
   // What relaxes from the start does so over decades of time; what is driven has its own pace.
