@@ -95,7 +95,9 @@ class PhysicsLoop {
     std::uint32_t grasps = 0, non_finite_resets = 0;
     std::uint32_t contacts_max = 0, iterations_max = 0;
     std::uint64_t contact_overflows = 0;  ///< steps
-    double penetration_max_mm = 0, residual_max = 0;
+    double penetration_max_mm = 0, residual_max = 0, contact_residual_max = 0;
+    std::uint64_t crossings_prevented = 0, crossings_found = 0;
+    double held_lag_max_mm = 0;  ///< of what is held, behind where it was told to be
   };
   const Totals& totals() const { return totals_; }
 
@@ -114,6 +116,7 @@ class PhysicsLoop {
   TrackedSample current_;
   bool fresh_ = false;  ///< current_ has not been used by a step yet
   bool ended_ = false;
+  bool preventing_ = false, finding_ = false;  ///< crossings, in the step before
   std::array<TrackedSample, kPending> pending_;
   std::size_t pending_first_ = 0, pending_count_ = 0;
   Totals totals_;

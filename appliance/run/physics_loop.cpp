@@ -80,6 +80,16 @@ void PhysicsLoop::account(const StepReport& report, std::int64_t time_ns) noexce
   if (report.flags & step_contact_overflow) ++totals_.contact_overflows;
   if (report.flags & step_grasped) pipeline_.physics_events.push({Kind::grasped, 0, time_ns});
   if (report.flags & step_released) pipeline_.physics_events.push({Kind::released, 0, time_ns});
+  // Steps in a row are one event: the ring is short, and a hand that pushes on does so for a while.
+  if (report.crossings_prevented > 0 && !preventing_)
+    pipeline_.physics_events.push({Kind::crossing_prevented, 0, time_ns});
+  if (report.crossings_found > 0 && !finding_) pipeline_.physics_events.push({Kind::crossing_found, 0, time_ns});
+  preventing_ = report.crossings_prevented > 0;
+  finding_ = report.crossings_found > 0;
+  totals_.crossings_prevented += report.crossings_prevented;
+  totals_.crossings_found += report.crossings_found;
+  totals_.held_lag_max_mm = std::max(totals_.held_lag_max_mm, report.held_lag_mm);
+  totals_.contact_residual_max = std::max(totals_.contact_residual_max, report.contact_residual);
   if (report.flags & step_non_finite_restored) pipeline_.physics_events.push({Kind::non_finite, 0, time_ns});
 }
 

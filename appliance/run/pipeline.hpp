@@ -57,7 +57,9 @@ struct LoopEvent {
     instrument_back,
     grasped,  ///< index unused; a grasp began
     released,
-    non_finite,  ///< the last good state was restored
+    non_finite,          ///< the last good state was restored
+    crossing_prevented,  ///< strands would have crossed: motion was cut short, in the first of such steps in a row
+    crossing_found,      ///< the audit found a crossing and the step was undone; likewise
   };
   Kind kind = Kind::camera_lost;
   std::uint8_t index = 0;

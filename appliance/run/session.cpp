@@ -135,6 +135,10 @@ std::string describe(const LoopEvent& event) {
       return "thread released";
     case Kind::non_finite:
       return "physics state was not finite: last good state restored, session goes on";
+    case Kind::crossing_prevented:
+      return "strands would have crossed: motion cut short, what is held may lag";
+    case Kind::crossing_found:
+      return "the audit found strands crossing: step undone, session goes on; keep the sample log";
   }
   return "unknown event";
 }
@@ -524,7 +528,12 @@ json Session::make_report() {
   report["contacts"] = {{"max", totals.contacts_max},
                         {"overflow", totals.contact_overflows},
                         {"penetration_max_mm", totals.penetration_max_mm}};
-  report["solver"] = {{"iterations_max", totals.iterations_max}, {"residual_max", totals.residual_max}};
+  report["solver"] = {{"iterations_max", totals.iterations_max},
+                      {"residual_max", totals.residual_max},
+                      {"contact_residual_max", totals.contact_residual_max}};
+  report["topology"] = {{"crossings_prevented", totals.crossings_prevented},
+                        {"crossings_found", totals.crossings_found},
+                        {"tool_lag_max_mm", totals.held_lag_max_mm}};
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
   json exemptions = json::object();
