@@ -1,0 +1,389 @@
+#pragma once
+/// Threads that are knotted, whipped, jerked and tied, for the tests of tunnelling: every number from a seed. Along
+/// with it an independent look, from shapes before and after a step alone, at whether any strand passed through
+/// another.
+///
+/// Two looks, since a step may have gone a way that is not straight:
+///   proof    all edges, moved straight and evenly, provably stay apart: nothing passed
+///   jump     where that is not proven: the signed number of times that the two pieces of thread round those edges go
+///            round each other (Gauss's integral over them) changes by one when one passed through the other and by
+///            little when not
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <numbers>
+#include <string>
+#include <vector>
+
+#include "appliance/sim/knot_state.hpp"
+#include "sim/base/random.hpp"
+#include "sim/world/world.hpp"
+#include "tests/sim/thread_link.hpp"
+
+namespace ligature::world::knots {
+
+using link::random_in_ball;
+using link::Segment;
+using link::stay_apart;
+
+/// Signed part of the unit sphere that the directions from one segment to the other cover, over 4 pi [Klenin 2000].
+inline double gauss(const Segment& p, const Segment& q) {
+  const Vec3 r13 = q.a - p.a, r14 = q.b - p.a, r23 = q.a - p.b, r24 = q.b - p.b;
+  const std::array<Vec3, 4> n{cross(r13, r14), cross(r14, r24), cross(r24, r23), cross(r23, r13)};
+  double area = 0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double size = norm(n[k]) * norm(n[(k + 1) % 4]);
+    if (!(size > 0)) return 0;
+    area += std::asin(std::clamp(dot(n[k], n[(k + 1) % 4]) / size, -1.0, 1.0));
+  }
+  return std::copysign(area, dot(cross(q.b - q.a, p.b - p.a), r13)) / (4 * std::numbers::pi);
+}
+
+struct Line {
+  std::vector<Vec3> x;
+  bool closed = false;
+  std::size_t edges() const { return closed ? x.size() : x.size() - 1; }
+  Segment edge(std::size_t i) const { return {x[i], x[i + 1 == x.size() ? 0 : i + 1]}; }
+};
+
+inline std::vector<Line> lines_of(const World& world) {
+  std::vector<Line> out;
+  for (std::size_t k = 0; k < world.thread_count(); ++k)
+    out.push_back({world.shape(k).x, world.measure(k, false).closed});
+  return out;
+}
+
+/// Edges from first to last, both included, that lie within `reach` of arc from edge i. Not round a closed line's seam.
+struct Piece {
+  std::size_t first = 0, last = 0;
+};
+inline Piece piece_round(const Line& line, std::size_t i, double reach) {
+  Piece piece{i, i};
+  double way = 0;
+  while (piece.first > 0 && (way += norm(line.edge(piece.first - 1).b - line.edge(piece.first - 1).a)) < reach)
+    --piece.first;
+  way = 0;
+  while (piece.last + 1 < line.edges() &&
+         (way += norm(line.edge(piece.last + 1).b - line.edge(piece.last + 1).a)) < reach)
+    ++piece.last;
+  return piece;
+}
+
+inline double gauss(const Line& a, Piece p, const Line& b, Piece q) {
+  double sum = 0;
+  for (std::size_t i = p.first; i <= p.last; ++i)
+    for (std::size_t j = q.first; j <= q.last; ++j) sum += gauss(a.edge(i), b.edge(j));
+  return sum;
+}
+
+struct Look {
+  int unproven = 0;  ///< pairs of edges that the proof for straight motion does not reach
+  int passed = 0;    ///< of those, pairs whose pieces jumped
+};
+
+/// @param diameter of the threads, for how long the pieces are
+inline Look look(const std::vector<Line>& before, const std::vector<Line>& after, double diameter) {
+  Look out;
+  for (std::size_t k = 0; k < before.size(); ++k)
+    for (std::size_t l = k; l < before.size(); ++l)
+      for (std::size_t i = 0; i < before[k].edges(); ++i)
+        for (std::size_t j = k == l ? i + 2 : 0; j < before[l].edges(); ++j) {
+          if (k == l && before[k].closed && i == 0 && j + 1 == before[k].edges()) continue;
+          const Segment p0 = before[k].edge(i), p1 = after[k].edge(i);
+          const Segment q0 = before[l].edge(j), q1 = after[l].edge(j);
+          if (stay_apart(p0, p1, q0, q1)) continue;
+          ++out.unproven;
+          const double moved =
+              std::max(norm(p1.a - p0.a), norm(p1.b - p0.b)) + std::max(norm(q1.a - q0.a), norm(q1.b - q0.b));
+          const double reach = std::max(6 * diameter, 1.5 * moved);
+          Piece p = piece_round(before[k], i, reach), q = piece_round(before[l], j, reach);
+          if (k == l) {  // of one thread: they do not share an edge
+            const std::size_t middle = (i + j) / 2;
+            p.last = std::min(p.last, middle == i ? i : middle - (middle == j ? 1 : 0));
+            q.first = std::max(q.first, std::min(j, p.last + 2));
+          }
+          const double jump = gauss(after[k], p, after[l], q) - gauss(before[k], p, before[l], q);
+          out.passed += std::abs(jump) > 0.5;
+        }
+  return out;
+}
+
+// ---- what is done to threads ----------------------------------------------------------------------------------------
+
+/// A hand that holds a vertex and goes from place to place.
+struct Hand {
+  Vec3 place;
+  double now_s = 0;
+
+  void go(ThreadParams& t, Place at, Vec3 to, double speed_mm_per_s) {
+    const double seconds = std::max(norm(to - place) / speed_mm_per_s, 0.005);
+    ClampParams c;
+    c.at = at;
+    c.velocity = (1 / seconds) * (to - place);
+    c.from_s = now_s, c.until_s = now_s + seconds;
+    t.clamps.push_back(c);
+    place = to, now_s += seconds;
+  }
+};
+
+inline Place end_place(bool last) {
+  Place p;
+  p.kind = last ? Place::Kind::last : Place::Kind::first;
+  return p;
+}
+
+struct Handling {
+  WorldParams params;
+  int steps = 0;
+  std::string what;
+};
+
+/// Long trefoil [Shastri 1992] with straight tails of this length, the middle part `size` wide; in W, [mm].
+inline std::vector<Vec3> overhand_curve(double size, double tail) {
+  std::vector<Vec3> x;
+  for (double t = -2.1; t <= 2.1001; t += 0.03)
+    x.push_back(0.25 * size * Vec3{t * t * t - 3 * t, std::pow(t, 4) - 4 * t * t, 0.15 * (std::pow(t, 5) - 10 * t)});
+  const auto beyond = [tail](Vec3 end, Vec3 inner) { return end + (tail / norm(end - inner)) * (end - inner); };
+  x.insert(x.begin(), beyond(x.front(), x[1]));
+  x.push_back(beyond(x.back(), x[x.size() - 2]));
+  return x;
+}
+
+inline double length_of(const std::vector<Vec3>& x) {
+  double length = 0;
+  for (std::size_t i = 1; i < x.size(); ++i) length += norm(x[i] - x[i - 1]);
+  return length;
+}
+
+inline ThreadParams thread_of(std::string name, std::vector<Vec3> points, double diameter, std::size_t edges,
+                              bool inertial) {
+  ThreadParams t;
+  t.name = std::move(name);
+  t.points = std::move(points);
+  t.diameter_mm = diameter;
+  t.segment_mm = length_of(t.points) / static_cast<double>(edges);
+  t.inertial = inertial;
+  t.material = round_thread(2.5e9, 0.4, 1.14e-3, diameter, 3e-3);
+  return t;
+}
+
+/// One end after the other, or both together, goes to random places of a ball about its home, fast or slowly.
+inline void whip(Random& random, ThreadParams& t, bool last, Vec3 home, double reach, double duration_s,
+                 double fastest_mm_per_s, double start_s = 0, Vec3 start = {}, bool has_start = false) {
+  Hand hand{has_start ? start : last ? t.points.back() : t.points.front(), start_s};
+  while (hand.now_s < duration_s) {
+    const double speed = random.uniform() < 0.6 ? fastest_mm_per_s : random.uniform(0.05, 1) * fastest_mm_per_s;
+    hand.go(t, end_place(last), home + random_in_ball(random, reach), speed);
+    if (random.uniform() < 0.2) hand.go(t, end_place(last), hand.place, 1);  // one step at rest: a jerk
+  }
+}
+
+/// Grabs and pushes of single vertices for short times.
+inline void jerk(Random& random, ThreadParams& t, std::size_t edges, int steps, double dt, double reach, double force) {
+  for (int now = 3; now < steps;) {
+    const int length = 2 + static_cast<int>(random.uniform(0, 20));
+    const auto vertex = static_cast<std::size_t>(random.uniform(0.1, 0.9) * static_cast<double>(edges));
+    if (random.uniform() < 0.6) {
+      ClampParams c;
+      c.at = link::vertex_place(vertex);
+      const Vec3 way = random_in_ball(random, reach);
+      c.velocity = std::min(1 / (length * dt), 200 / std::max(norm(way), 1e-9)) * way;
+      c.from_s = now * dt, c.until_s = (now + length) * dt;
+      t.clamps.push_back(c);
+    } else {
+      ForceParams f;
+      f.at = link::vertex_place(vertex);
+      f.force = random_in_ball(random, force);
+      f.from_s = now * dt, f.until_s = (now + length) * dt;
+      t.forces.push_back(f);
+    }
+    now += length + static_cast<int>(random.uniform(0, 10));
+  }
+}
+
+/// The last end's way over the standing part near the first end, under it, and up through the loop that this makes:
+/// an overhand knot. The thread lies along x from -half to half, its first end held along x.
+inline std::vector<Vec3> tying_way(double half) {
+  std::vector<Vec3> way{{0.5, 0.8, 0.3},    {-0.5, 0.6, 0.25},   {-0.85, 0.3, 0.2},
+                        {-0.85, 0, 0.2},    {-0.85, -0.25, 0},   {-0.8, -0.1, -0.2},
+                        {-0.6, 0.15, -0.2}, {-0.55, 0.15, 0.25}, {-0.3, 0.25, 0.35}};
+  for (Vec3& place : way) place = half * place;
+  return way;
+}
+
+enum class Kind : std::uint8_t { whipped, jerked, tied, hooked };
+inline constexpr int kKinds = 4;
+
+/// @param seed its last bits choose diameter, kind and inertia
+inline Handling handling(std::uint64_t seed, int steps) {
+  Random random(seed);
+  Handling h;
+  h.steps = steps;
+  WorldParams& p = h.params;
+  p.step_s = 0.005;
+  p.forceps_present = false;
+  p.friction.thread_thread = random.uniform(0, 0.4);
+  const bool fine = seed % 2 == 1;
+  const auto kind = static_cast<Kind>((seed / 2) % kKinds);
+  const bool inertial = (seed / 8) % 4 == 3;
+  const double diameter = fine ? 0.025 : 0.2;
+  const double size = fine ? 1.0 : 5.0;  // of the knot as drawn [mm]
+  const double duration = steps * p.step_s;
+  const std::size_t edges = 90;
+  static constexpr std::array<const char*, kKinds> kNames{"whipped", "jerked", "tied and untied", "hooked loops"};
+  h.what = std::string(kNames[static_cast<std::size_t>(kind)]) + (fine ? ", 0.025 mm" : ", 0.2 mm") +
+           (inertial ? ", inertial" : "");
+  const double fast = 200;
+  switch (kind) {
+    case Kind::whipped: {
+      p.threads.push_back(thread_of("knot", overhand_curve(size, size), diameter, edges, inertial));
+      ThreadParams& t = p.threads[0];
+      const double reach = 0.28 * length_of(t.points);  // hands further apart than the thread is long break it
+      const double spread = 0.5 * norm(t.points.back() - t.points.front());
+      const double ball = std::max(0.2 * reach, reach - spread);
+      whip(random, t, false, t.points.front(), ball, duration, fast);
+      if (random.uniform() < 0.7) whip(random, t, true, t.points.back(), ball, duration, fast);
+      break;
+    }
+    case Kind::jerked: {
+      p.threads.push_back(thread_of("knot", overhand_curve(size, size), diameter, edges, inertial));
+      ThreadParams& t = p.threads[0];
+      ClampParams c;  // else a push would send it off
+      c.at = end_place(false);
+      t.clamps.push_back(c);
+      const double length = length_of(t.points);
+      jerk(random, t, edges, steps, p.step_s, 0.5 * size, 5 * t.material.bend_stiffness / (length * length));
+      break;
+    }
+    case Kind::tied: {
+      const double half = 2.5 * size;
+      p.threads.push_back(thread_of("tied", {{-half, 0, 0}, {half, 0, 0}}, diameter, edges, inertial));
+      ThreadParams& t = p.threads[0];
+      const auto way = tying_way(half);
+      Hand right{t.points.back(), 0};
+      const auto off = [&] { return random_in_ball(random, 0.02 * half); };
+      bool tight = false;
+      while (right.now_s < duration && !tight) {
+        const double speed = (random.uniform() < 0.3 ? 1.0 : random.uniform(0.1, 0.5)) * (fine ? 0.5 : 1) * fast;
+        right.go(t, end_place(true), way[0] + off(), speed);
+        right.go(t, end_place(true), way[1] + off(), speed);
+        // Other hands hold the loop, which would else turn with the end.
+        const double from_s = right.now_s;
+        for (std::size_t k = 2; k < way.size(); ++k) right.go(t, end_place(true), way[k] + off(), speed);
+        tight = random.uniform() < 0.3;
+        for (std::size_t k = way.size(); !tight && k-- > 1;) right.go(t, end_place(true), way[k] + off(), speed);
+        for (const std::size_t vertex : {edges / 2, edges * 6 / 10}) {
+          ClampParams c;
+          c.at = link::vertex_place(vertex);
+          c.from_s = from_s, c.until_s = right.now_s;
+          t.clamps.push_back(c);
+        }
+        if (!tight) right.go(t, end_place(true), {half, 0, 0}, speed);
+      }
+      while (right.now_s < duration)  // the first pull tightens
+        right.go(t, end_place(true), Vec3{0.2 * half, 0.2 * half, 0} + random_in_ball(random, 0.3 * half),
+                 random.uniform(0.05, 1) * fast);
+      ClampParams left;
+      left.at = end_place(false);
+      left.hold = ClampParams::Hold::frame;
+      t.clamps.push_back(left);
+      break;
+    }
+    case Kind::hooked: {
+      const double a = size, w = 0.35 * size, lead = 0.3 * size;
+      p.threads.push_back(
+          thread_of("left", {{-2 * a, w, 0}, {lead, w, 0}, {lead, -w, 0}, {-2 * a, -w, 0}}, diameter, edges, inertial));
+      p.threads.push_back(thread_of("right", {{2 * a, 0, w}, {-lead, 0, w}, {-lead, 0, -w}, {2 * a, 0, -w}}, diameter,
+                                    edges, inertial));
+      for (ThreadParams& t : p.threads)
+        for (const bool last : {false, true})
+          if (last || random.uniform() < 0.8)
+            whip(random, t, last, last ? t.points.back() : t.points.front(), 0.6 * a, duration, fast);
+      break;
+    }
+  }
+  return h;
+}
+
+struct Outcome {
+  int steps = 0;
+  int unproven = 0;  ///< steps that the proof for straight motion does not reach
+  int passed = 0;    ///< steps in which a strand passed through another
+  int first_passed = -1;
+  int not_finite = 0, restored = 0, not_converged = 0, limited = 0, overflowed = 0;
+  long long prevented = 0, found = 0;
+  int touching = 0;  ///< steps with contacts
+  int ties = 0;      ///< times that it became tied or untied, looked at now and then
+  double deepest_over_radius = 0, lag_p99_mm = 0, lag_max_mm = 0;
+  double lag_longest_ms = 0;  ///< that a held vertex was more than 0.05 mm behind
+};
+
+inline Outcome handle(const Handling& h) {
+  Outcome out;
+  auto world = World::create(h.params, {});
+  EXPECT_TRUE(world) << h.what << ": " << (world ? "" : world.error().message);
+  if (!world) return out;
+  const double diameter = h.params.threads[0].diameter_mm;
+  std::vector<double> lags;
+  double lagging_s = 0;
+  bool tied = false;
+  std::vector<Line> before = lines_of(*world);
+  for (; out.steps < h.steps; ++out.steps) {
+    const StepReport report = world->step({});
+    out.restored += (report.flags & step_non_finite_restored) != 0;
+    out.not_converged += (report.flags & step_not_converged) != 0;
+    out.limited += (report.flags & step_limited) != 0;
+    out.overflowed += (report.flags & step_contact_overflow) != 0;
+    out.prevented += report.crossings_prevented;
+    out.found += report.crossings_found;
+    out.touching += report.contacts > 0;
+    out.deepest_over_radius = std::max(out.deepest_over_radius, report.worst_penetration_mm / (0.5 * diameter));
+    lags.push_back(report.held_lag_mm);
+    lagging_s = report.held_lag_mm > 0.05 ? lagging_s + h.params.step_s : 0;
+    out.lag_longest_ms = std::max(out.lag_longest_ms, 1e3 * lagging_s);
+    std::vector<Line> after = lines_of(*world);
+    bool finite = true;
+    for (const Line& line : after)
+      for (const Vec3 v : line.x) finite &= std::isfinite(v.x + v.y + v.z);
+    if (!finite) {
+      ++out.not_finite;
+      break;
+    }
+    const Look seen = look(before, after, diameter);
+    out.unproven += seen.unproven > 0;
+    out.passed += seen.passed > 0;
+    if (seen.passed > 0 && out.first_passed < 0) out.first_passed = out.steps;
+    before = std::move(after);
+    if (out.steps % 50 == 0) {
+      const std::vector<bool> of = simulate::tied(simulate::curves_of(*world, h.params));
+      const bool is = std::find(of.begin(), of.end(), true) != of.end();
+      out.ties += is != tied;
+      tied = is;
+    }
+  }
+  std::sort(lags.begin(), lags.end());
+  if (!lags.empty()) {
+    out.lag_p99_mm = lags[static_cast<std::size_t>(0.99 * static_cast<double>(lags.size() - 1))];
+    out.lag_max_mm = lags.back();
+  }
+  return out;
+}
+
+inline void report(std::uint64_t seed, const Handling& h, const Outcome& out) {
+  std::printf("| %d | %s | %d | %d | %d | %d | %d | %lld | %lld | %.2g | %.3f | %.3f | %.0f | %d | %d | %d |\n",
+              static_cast<int>(seed), h.what.c_str(), out.steps, out.touching, out.ties, out.passed, out.unproven,
+              out.prevented, out.found, out.deepest_over_radius, out.lag_p99_mm, out.lag_max_mm, out.lag_longest_ms,
+              out.not_converged, out.limited, out.overflowed);
+}
+
+inline void expect_nothing_lost(const Handling& h, const Outcome& out) {
+  EXPECT_EQ(out.passed, 0) << h.what << ", first in step " << out.first_passed;
+  EXPECT_EQ(out.not_finite, 0) << h.what;
+  EXPECT_EQ(out.restored, 0) << h.what;
+  EXPECT_EQ(out.steps, h.steps) << h.what;
+}
+
+}  // namespace ligature::world::knots

@@ -1,0 +1,24 @@
+// A million steps of knots handled roughly: fifty seeds of 20000 steps, every seed a test of its own, so that one can
+// be run alone. Not part of the check; docs/soak.md has the results. The check runs a hundredth:
+// knot_handling_test.cpp.
+#include <cstdio>
+
+#include "tests/sim/knot_handling.hpp"
+
+namespace ligature::world::knots {
+namespace {
+
+class KnotSoak : public testing::TestWithParam<std::uint64_t> {};
+
+TEST_P(KnotSoak, NoStrandPassesThroughAnotherAndAllStaysFinite) {
+  const Handling h = handling(GetParam(), 20000);
+  const Outcome out = handle(h);
+  report(GetParam(), h, out);
+  expect_nothing_lost(h, out);
+}
+
+INSTANTIATE_TEST_SUITE_P(Seed, KnotSoak, testing::Range<std::uint64_t>(1000, 1050),
+                         [](const auto& seed) { return std::to_string(seed.param); });
+
+}  // namespace
+}  // namespace ligature::world::knots
