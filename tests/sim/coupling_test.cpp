@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/rt/executor.hpp"
 #include "tests/support/coupling_case.hpp"
 
 namespace ligature::contact {
@@ -189,6 +190,30 @@ TEST(Coupling, TakesInARankOneTermOfTheWholeThread) {
     scene.matrices[0] += 3.0 * g * g.transpose();
     scene.touch(0, 0, 30, 20, 35);
     expect_right(scene, closed ? "closed" : "open");
+  }
+}
+
+TEST(Coupling, HasTheSameBitsAtAnyWidth) {
+  for (const std::size_t contacts : {5u, 40u, 150u}) {
+    Scene scene;
+    scene.thread<3>(90, false, 40);
+    scene.thread<3>(70, true);
+    scene.touch(0, 0, contacts, 20, 60);
+    scene.touch(0, 1, contacts / 2, 20, 60);
+    scene.touch(1, 1, contacts / 2, 10, 30);
+    Coupling alone = scene.coupling();
+    InlineExecutor inline_executor;
+    scene.build(alone, inline_executor);
+    const MatrixXd w = matrix(alone, scene.contacts.size());
+    for (const std::size_t width : {1u, 2u, 4u}) {
+      auto executor = rt::PooledExecutor::create(std::vector<rt::ThreadSettings>(width - 1));
+      ASSERT_TRUE(executor.has_value());
+      Coupling coupling = scene.coupling();
+      for (int round = 0; round < 20; ++round) {
+        scene.build(coupling, **executor);
+        ASSERT_EQ(matrix(coupling, scene.contacts.size()), w) << "width " << width;
+      }
+    }
   }
 }
 

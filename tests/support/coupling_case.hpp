@@ -1,6 +1,7 @@
 #pragma once
 /// Coupling problems on invented threads: banded matrices, contacts at random, the inverse behind Coupling's interface.
 #include <Eigen/Dense>
+#include <cassert>
 #include <cmath>
 #include <memory>
 #include <vector>
@@ -34,15 +35,10 @@ class BandInverse final : public contact::ThreadInverse {
     const auto z = [&](std::size_t row) {
       return correction[static_cast<Index>((first + row / kRows) % n * kRows + row % kRows)];
     };
-    double along[64];
-    for (std::size_t k0 = 0; k0 < count; k0 += 64) {
-      const std::size_t k1 = std::min(count, k0 + 64);
-      for (std::size_t k = k0; k < k1; ++k) {
-        along[k - k0] = 0;
-        for (std::size_t r = 0; r < kRows * window; ++r) along[k - k0] += z(r) * b[r * count + k];
-      }
-      if (count > 64) return;  // Coupling asks for fewer
-    }
+    double along[64] = {};
+    assert(count <= 64);  // Coupling asks for fewer
+    for (std::size_t r = 0; r < kRows * window; ++r)
+      for (std::size_t k = 0; k < count; ++k) along[k] += z(r) * b[r * count + k];
     solve_band(b, count, first, last);
     for (std::size_t r = 0; r < kRows * window; ++r)
       for (std::size_t k = 0; k < count; ++k) b[r * count + k] -= z(r) * along[k];
