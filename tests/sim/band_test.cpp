@@ -56,8 +56,8 @@ struct BlockBandOf : testing::Test {
 
   /// The sum of squares over three neighbours that a bending energy is, factors spread over `spread`, on `diagonal`.
   /// Added block by block from both triangles; the same matrix dense.
-  MatrixXd fill(Band& band, const Case& c, double spread, double diagonal = 0.4) {
-    band.restart(c.n, c.closed);
+  MatrixXd fill(Band& band, const Case& c, double spread, double diagonal = 0.4, std::size_t middle = Band::kBalanced) {
+    band.restart(c.n, c.closed, middle);
     const Index n = static_cast<Index>(c.n) * D;
     MatrixXd dense = MatrixXd::Zero(n, n);
     const auto add = [&](std::size_t i, std::size_t j, const typename Band::Block& block) {
@@ -264,6 +264,93 @@ TYPED_TEST(BlockBandOf, CountsEveryPivotThatItRaised) {
   VectorXd x = VectorXd::Zero(4 * kSize);
   band.solve(x.data());
   EXPECT_EQ(x, VectorXd::Zero(4 * kSize));
+}
+
+TYPED_TEST(BlockBandOf, EndsMayMeetAtAnyVertex) {
+  typename TestFixture::Band band(40), copy(3);
+  for (const auto& c : this->cases())
+    for (std::size_t middle = 0; middle < c.n; ++middle) {
+      const std::string name = this->name(c) + ", middle " + std::to_string(middle);
+      const MatrixXd A = this->fill(band, c, 1e2, 0.4, middle);
+      const Rows B = this->rows(A.rows(), 11);
+      Rows product(A.rows(), 11);
+      for (Index k = 0; k < 11; ++k) {
+        const VectorXd x = B.col(k);
+        VectorXd y(A.rows());
+        band.multiply(x.data(), y.data());
+        product.col(k) = y;
+      }
+      EXPECT_LT((product - A * B).norm(), 1e-14 * A.norm() * B.norm()) << name;
+      copy = band;
+      ASSERT_EQ(copy.factor(), 0) << name;
+      Rows X = B;
+      copy.solve(X.data(), 11);
+      EXPECT_LT((A * X - B).norm(), 1e-14 * A.norm() * X.norm()) << name;
+      VectorXd alone = B.col(10);
+      copy.solve(alone.data());
+      EXPECT_EQ(alone, X.col(10)) << name;
+    }
+}
+
+TYPED_TEST(BlockBandOf, AMiddleWhereItIsAnywayChangesNoBit) {
+  typename TestFixture::Band band(40), same(40);
+  for (const auto& c : this->cases()) {
+    const std::size_t chain = c.n - (c.closed ? 2 : 0);
+    const Random before = this->random;
+    this->fill(band, c, 1e6);
+    this->random = before;
+    this->fill(same, c, 1e6, 0.4, chain > 2 ? (chain + 1) / 2 - 1 : 0);
+    band.factor();
+    same.factor();
+    VectorXd x = this->vector(static_cast<Index>(c.n) * this->D), y = x;
+    band.solve(x.data());
+    same.solve(y.data());
+    EXPECT_EQ(x, y) << this->name(c);
+  }
+}
+
+TYPED_TEST(BlockBandOf, SolvesInAWindowToTheBitWhatItSolvesWhole) {
+  typename TestFixture::Band band(40);
+  constexpr Index kOwn = TestFixture::D;
+  for (const auto& c : this->cases())
+    for (const std::size_t middle : {TestFixture::Band::kBalanced, std::size_t{0}, c.n / 3, c.n - 1}) {
+      this->fill(band, c, 1e6, 0.4, middle);
+      ASSERT_EQ(band.factor(), 0);
+      for (int trial = 0; trial < 12; ++trial) {
+        auto first = static_cast<std::size_t>(this->random.uniform() * static_cast<double>(c.n));
+        auto last = static_cast<std::size_t>(this->random.uniform() * static_cast<double>(c.n));
+        if (!c.closed && first > last) std::swap(first, last);
+        const std::size_t asked_first = first, asked = (last + c.n - first) % c.n + 1;
+        band.widen(first, last);
+        const std::size_t window = (last + c.n - first) % c.n + 1;
+        ASSERT_GE(window, asked);
+        if (window < c.n) {  // what was asked is inside
+          ASSERT_LE((asked_first + c.n - first) % c.n + asked, window);
+        }
+        const Index count = trial % 2 == 0 ? 19 : trial;
+        Rows part = this->rows(static_cast<Index>(window) * kOwn, count);
+        if (window > 3) part.topRows(2 * kOwn).leftCols(std::min<Index>(count, 8)).setZero();  // a tile begins later
+        Rows whole = Rows::Zero(static_cast<Index>(c.n) * kOwn, count);
+        const auto row = [&](std::size_t k) { return static_cast<Index>((first + k) % c.n) * kOwn; };
+        for (std::size_t k = 0; k < window; ++k)
+          whole.middleRows(row(k), kOwn) = part.middleRows(static_cast<Index>(k) * kOwn, kOwn);
+        // Guards on both sides: nothing outside is touched.
+        const auto size = static_cast<std::size_t>(part.size());
+        std::vector<double> guarded(size + 64, 7.0);
+        std::copy_n(part.data(), size, guarded.begin() + 32);
+        band.solve_window(guarded.data() + 32, static_cast<std::size_t>(count), first, last);
+        band.solve(whole.data(), static_cast<std::size_t>(count));
+        for (std::size_t k = 0; k < window; ++k) {
+          const Eigen::Map<const Rows> x(guarded.data() + 32, part.rows(), count);
+          ASSERT_EQ(x.middleRows(static_cast<Index>(k) * kOwn, kOwn), whole.middleRows(row(k), kOwn))
+              << this->name(c) << ", window " << first << ".." << last;
+        }
+        for (std::size_t k = 0; k < 32; ++k) {
+          ASSERT_EQ(guarded[k], 7.0);
+          ASSERT_EQ(guarded[size + 32 + k], 7.0);
+        }
+      }
+    }
 }
 
 TYPED_TEST(BlockBandOf, ReportsAMatrixThatIsNotANumberAndReturns) {
