@@ -50,13 +50,13 @@ std::string Table::json() const {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ligature-bench [rod | knots] [--json] [--profile FILE]   e.g. ligature bench rod --json\n"
+    "usage: ligature-bench [rod | coupling | knots] [--json] [--profile FILE]   e.g. ligature bench rod --json\n"
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n";
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false, knots = false;
+  bool json = false, all = true, rod = false, coupling = false, knots = false;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
   for (int i = 1; i < argc; ++i) {
@@ -68,6 +68,8 @@ int main(int argc, char** argv) {
       profile = argv[++i];
     } else if (word == "rod") {
       all = false, rod = true;
+    } else if (word == "coupling") {
+      all = false, coupling = true;
     } else if (word == "knots") {
       all = false, knots = true;
     } else if (knots && word == "--scene" && more) {
@@ -95,6 +97,10 @@ int main(int argc, char** argv) {
   if (all || rod) {
     table.heading("Rod");
     ligature::bench::measure_rod(table);
+  }
+  if (all || coupling) {
+    table.heading("Coupling matrix");
+    ligature::bench::measure_coupling(table);
   }
   if (all || knots) {
     if (!ligature::bench::measure_knots(table, knot_options)) return knots ? 2 : 1;

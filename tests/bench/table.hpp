@@ -49,6 +49,8 @@ class Table {
 void measure_plumbing(Table& table);
 /// The rod's step and its linear algebra over N, beside LAPACK and Eigen on the same matrix.
 void measure_rod(Table& table);
+/// The coupling matrix of contacts in a window of a thread, beside the thesis's recursion to the same matrix.
+void measure_coupling(Table& table);
 /// Every stage of the pipeline on the shipped demo recording. @return false when it cannot be played
 bool measure_stages(Table& table, const std::string& profile);
 

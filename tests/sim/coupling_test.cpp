@@ -12,6 +12,7 @@
 
 #include "appliance/rt/executor.hpp"
 #include "tests/support/coupling_case.hpp"
+#include "tests/support/thesis_coupling.hpp"
 
 namespace ligature::contact {
 namespace {
@@ -214,6 +215,25 @@ TEST(Coupling, HasTheSameBitsAtAnyWidth) {
         ASSERT_EQ(matrix(coupling, scene.contacts.size()), w) << "width " << width;
       }
     }
+  }
+}
+
+TEST(Coupling, IsTheMatrixOfTheThesissRecursion) {
+  for (const Spread& s : kSpreads) {
+    Scene scene;
+    auto& inverse = scene.thread<3>(s.n, false);
+    scene.touch(0, 0, s.contacts, s.first, s.last);
+    Random same{11};
+    fill<3>(inverse.band, s.n, false, kBalanced, same);
+    coupling_case::ThesisCoupling thesis;
+    thesis.factor(coupling_case::columns_of(inverse.band));
+    inverse.band.factor();
+    Coupling coupling = scene.coupling();
+    InlineExecutor executor;
+    scene.build(coupling, executor);
+    coupling_case::ThesisCoupling::Matrix w;
+    thesis.couple(scene.contacts, scene.axes, w);
+    EXPECT_LT((matrix(coupling, s.contacts) - w).norm(), 1e-11 * w.norm()) << text(s, false);
   }
 }
 
