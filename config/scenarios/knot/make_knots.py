@@ -302,18 +302,35 @@ def clove(core, gap=0.1, across=1.9):
     Comes from below (-z) and leaves above. By angle t round the axis, from the front upwards."""
     rho = core / 2 + 0.5 + gap
 
+    clear = (rho + 1.5) / math.sin(math.pi / 4) - rho  # so that the diagonal passes in front of both ends
+
     # (t in half turns from the bottom, x, lift over the cylinder)
-    table = [(0.5, -0.5, 0.0), (0.75, 0.2, 0.0), (1.0, 0.9, 0.0), (1.5, 1.2, 0.0), (2.0, 1.2, 0.8), (2.25, 0.7, 1.6),
-             (2.5, 0.0, 1.7), (2.75, -0.7, 1.6), (3.0, -1.2, 0.8), (3.5, -1.2, 0.0), (4.0, -0.9, 0.0),
-             (4.25, -0.2, 0.0), (4.5, 0.5, 0.0)]
+    table = [(0.5, 0.36, 0.0), (0.75, 0.7, 0.0), (1.0, 1.0, 0.0), (1.5, 1.2, 0.0), (2.0, 1.25, 0.5 * clear),
+             (2.25, 0.75, clear), (2.5, 0.0, clear), (2.75, -0.75, clear), (3.0, -1.25, 0.5 * clear),
+             (3.5, -1.2, 0.0), (4.0, -1.0, 0.0), (4.25, -0.7, 0.0), (4.5, -0.36, 0.0)]
     points = []
     for half, x, lift in table:
         t = math.pi * half
         points.append((across * x, -(rho + lift) * math.sin(t), -(rho + lift) * math.cos(t)))
     first, last = points[0], points[-1]
-    ahead = [add(first, (0.0, 0.0, -2.0 * n)) for n in (3, 2, 1)]
-    after = [add(last, (0.0, 0.0, 2.0 * n)) for n in (1, 2, 3)]
-    return spline(ahead + points + after)
+    return [add(first, (0.0, 0.0, -2.0 * n)) for n in (3, 2, 1)] + points + [
+        add(last, (0.0, 0.0, 2.0 * n)) for n in (1, 2, 3)]
+
+
+def two_half_hitches(core, turns, gap=0.3):
+    """Up in front of a cylinder along x, over it (and `turns` more times round it), down behind, and two half hitches,
+    which are a clove hitch, round its own standing part. First the loaded end, from below."""
+    rho = core / 2 + 0.5 + gap
+    angle = math.pi * (1 + 2 * turns)
+    points = [(0.0, -rho, -3.0 * n) for n in range(9, 0, -1)]
+    steps = round(8 * angle / math.pi)
+    for i in range(steps + 1):
+        t = angle * i / steps
+        points.append((-1.8 * t / math.pi, -rho * math.cos(t), rho * math.sin(t)))
+    x = points[-1][0]
+    points += [(x, rho, -2.0), (x, rho, -4.5), (x, rho - 1.2, -8.0), (x + 0.2, rho - 4.0, -10.5)]
+    hitch = [(y, -rho - z, -12.0 + a) for a, y, z in clove(1.0, gap=0.8, across=2.2)]
+    return spline(points + hitch[1:])
 
 
 def torus_trefoil():
@@ -324,6 +341,24 @@ def torus_trefoil():
 def ring_figure_eight():
     return spline([(1.4 * (2 + math.cos(2 * t)) * math.cos(3 * t),
                     1.4 * (2 + math.cos(2 * t)) * math.sin(3 * t), 1.5 * math.sin(4 * t)) for t in (2 * math.pi * i / 64 for i in range(64))], closed=True)
+
+
+def torus(major, minor, around=64, across=24):
+    """A ring of this mesh, tube along x at the origin, its centre above: vertices and triangles, outside to the front."""
+    points = []
+    for i in range(around):
+        a = 2 * math.pi * i / around
+        for j in range(across):
+            b = 2 * math.pi * j / across
+            r = major + minor * math.cos(b)
+            points.append((r * math.sin(a), minor * math.sin(b), major - r * math.cos(a)))
+    triangles = []
+    for i in range(around):
+        for j in range(across):
+            p, q = i * across + j, i * across + (j + 1) % across
+            r, t = (i + 1) % around * across + j, (i + 1) % around * across + (j + 1) % across
+            triangles += [(p, r, t), (p, t, q)]
+    return points, triangles
 
 
 # ---------------------------------------------------------------- proofs
@@ -659,7 +694,9 @@ def drawings():
         "three_twisted": Drawing(twisted_threads(3, 4, 9.0, 1.1)),
         "braid": Drawing(braid(4)),
         "wound": Drawing([wound(3, 10.0)], view="y"),
-        "clove_hitch": Drawing([clove(10.0)], view="y"),
+        "clove_hitch": Drawing([spline(clove(10.0))], view="y"),
+        "half_hitches": Drawing([two_half_hitches(10.0, 0)], view="y"),
+        "round_turn": Drawing([two_half_hitches(10.0, 1)], view="y"),
     }
     out["slack"] = Drawing([slack(80.0, 26.0)])
     for half_turns in (2, 4, 6, 8):
@@ -687,7 +724,8 @@ def files():
         write(f"overhand_{size}", d["overhand"].curves[0], diameter, one, spare / 2)
     for name in ("trefoil", "figure_eight_ring"):
         write(f"{name}_02mm", d[name].curves[0], 0.2)
-    for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch", "wound"):
+    for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch",
+                 "half_hitches", "round_turn", "wound"):
         curve = d[name].curves[0]
         write(f"{name}_02mm", curve, 0.2, 0.2 * (length(curve) + 60.0), 0.2 * 30.0)
     write("slack_02mm", scaled(d["slack"].curves[0], 99.5 / length(d["slack"].curves[0])), 0.2)
@@ -733,15 +771,18 @@ def main():
             options.pictures.mkdir(parents=True, exist_ok=True)
             picture(options.pictures / f"{name}.png", drawing.curves, drawing.closed, 1.0, view=drawing.view)
     points = HERE / "points"
-    for name, curve in files().items():
-        text = text_of(curve)
+    texts = {name: text_of(curve) for name, curve in files().items()}
+    mesh, triangles = torus(8.0, 1.0)
+    texts["ring.obj"] = "".join("v %.6f %.6f %.6f\n" % p for p in mesh) + "".join(
+        "f %d %d %d\n" % tuple(n + 1 for n in t) for t in triangles)
+    for name, text in texts.items():
         if not options.check:
             points.mkdir(exist_ok=True)
             (points / name).write_text(text)
         elif not (points / name).exists() or (points / name).read_text() != text:
             wrong.append(name)
     if options.check:
-        wrong += sorted(p.name for p in points.glob("*.csv") if p.name not in files())
+        wrong += sorted(p.name for p in points.iterdir() if p.name not in texts)
     if wrong:
         print("wrong: " + ", ".join(wrong), file=sys.stderr)
     return 1 if wrong else 0
