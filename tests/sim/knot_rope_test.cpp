@@ -34,7 +34,7 @@ TEST_P(ClosedKnot, PulledTightIsNeverShorterThanItsIdealAndHardlyPenetrates) {
 
 INSTANTIATE_TEST_SUITE_P(Knot, ClosedKnot,
                          testing::Values(Rope{"trefoil_tight", 16.37, 3}, Rope{"figure_eight_tight", 21.04, 5}),
-                         [](const auto& info) { return std::string(info.param.scenario); });
+                         [](const auto& p) { return std::string(p.param.scenario); });
 
 struct Open {
   const char* scenario;
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Knot, OpenKnot,
                          testing::Values(Open{"overhand_02mm", 3, {0, -1, 0}},
                                          Open{"double_overhand_02mm", 5, {0, -1, 0}},
                                          Open{"figure_eight_02mm", 5, {1, 0, 0}}),
-                         [](const auto& info) { return std::string(info.param.scenario); });
+                         [](const auto& p) { return std::string(p.param.scenario); });
 
 }  // namespace
 }  // namespace ligature::world

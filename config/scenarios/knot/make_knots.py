@@ -357,7 +357,7 @@ def torus(major, minor, around=64, across=24):
         for j in range(across):
             p, q = i * across + j, i * across + (j + 1) % across
             r, t = (i + 1) % around * across + j, (i + 1) % around * across + (j + 1) % across
-            triangles += [(p, r, t), (p, t, q)]
+            triangles += [(p, t, r), (p, q, t)]
     return points, triangles
 
 
