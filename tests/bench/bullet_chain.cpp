@@ -50,12 +50,11 @@ struct Pull {
 };
 
 struct Hold {
-  btTypedConstraint* joint = nullptr;  ///< position: to the world
-  btRigidBody* body = nullptr;         ///< frame: moved by hand
-  btVector3 pivot;                     ///< in the body's frame
-  btVector3 start;                     ///< where it was at first
-  btTransform pose;                    ///< of the body at first
+  btPoint2PointConstraint* joint = nullptr;  ///< position: to the world; null: the body is moved by hand
+  btRigidBody* body = nullptr;
+  btVector3 pivot;  ///< in the body's frame
   world::ClampParams clamp;
+  bool active = false;
 };
 
 std::size_t vertex_of(const world::Place& place, std::size_t vertices, double segment) {
@@ -177,14 +176,15 @@ struct BulletChain::State {
       hold.clamp = clamp;
       hold.body = bodies[index].get();
       hold.pivot = {number(at_end ? segment / 2 : -segment / 2), 0, 0};
-      hold.pose = hold.body->getWorldTransform();
-      hold.start = hold.pose * hold.pivot;
       if (clamp.hold == world::ClampParams::Hold::frame) {
-        hold.body->setCollisionFlags(hold.body->getCollisionFlags() | btCollisionObject::CF_KINEMATIC_OBJECT);
         hold.body->setMassProps(0, {0, 0, 0});
+        hold.body->setCollisionFlags((hold.body->getCollisionFlags() & ~btCollisionObject::CF_STATIC_OBJECT) |
+                                     btCollisionObject::CF_KINEMATIC_OBJECT);
       } else {
-        joints.push_back(std::make_unique<btPoint2PointConstraint>(*hold.body, hold.pivot));
-        hold.joint = joints.back().get();
+        auto joint = std::make_unique<btPoint2PointConstraint>(*hold.body, hold.pivot);
+        hold.joint = joint.get();
+        hold.joint->setEnabled(false);
+        joints.push_back(std::move(joint));
       }
       holds.push_back(hold);
     }
@@ -233,19 +233,19 @@ struct BulletChain::State {
       time_s += dt;
       for (Hold& hold : holds) {
         const world::ClampParams& c = hold.clamp;
-        const double moved = std::clamp(time_s, c.from_s, c.until_s) - c.from_s;
-        const btVector3 there = hold.start + vector(scale * moved * c.velocity);
+        const bool active = time_s >= c.from_s && time_s < c.until_s;
         if (hold.joint != nullptr) {
-          static_cast<btPoint2PointConstraint*>(hold.joint)->setPivotB(there);
-          hold.joint->setEnabled(time_s >= c.from_s && time_s < c.until_s);
-        } else {
-          btTransform pose = hold.pose;
-          const btVector3 axis = hold.pose.getBasis().getColumn(0);
-          const double angle = std::remainder(moved * c.spin_rad_per_s, 2 * std::numbers::pi);
-          pose.setBasis(btMatrix3x3(btQuaternion(axis, number(angle))) * hold.pose.getBasis());
-          pose.setOrigin(hold.pose.getOrigin() + there - hold.start);
+          if (active && !hold.active) hold.joint->setPivotB(hold.body->getWorldTransform() * hold.pivot);
+          hold.joint->setPivotB(hold.joint->getPivotInB() + vector(scale * dt * c.velocity));
+          hold.joint->setEnabled(active);
+        } else if (active) {
+          btTransform pose = hold.body->getWorldTransform();
+          const btQuaternion turn(pose.getBasis().getColumn(0), number(dt * c.spin_rad_per_s));
+          pose.setRotation((turn * pose.getRotation()).normalized());
+          pose.setOrigin(pose.getOrigin() + vector(scale * dt * c.velocity));
           hold.body->setWorldTransform(pose);
         }
+        hold.active = active;
       }
       for (const Pull& pull : pulls) {
         const world::ForceParams& f = pull.force;
@@ -266,6 +266,13 @@ BulletChain::BulletChain(const world::WorldParams& params, const std::vector<std
 BulletChain::BulletChain(const BulletChain& other, const BulletSettings& settings)
     : state_(std::make_unique<State>(other.state_->params, other.state_->vertices, settings)) {
   state_->time_s = other.state_->time_s;
+  for (std::size_t i = 0; i < state_->holds.size(); ++i) {
+    Hold& hold = state_->holds[i];
+    hold.active = other.state_->holds[i].active;
+    if (hold.joint == nullptr) continue;
+    hold.joint->setPivotB(other.state_->holds[i].joint->getPivotInB());
+    hold.joint->setEnabled(hold.active);
+  }
   for (std::size_t i = 0; i < state_->bodies.size(); ++i) {
     btRigidBody& body = *state_->bodies[i];
     const btRigidBody& as = *other.state_->bodies[i];

@@ -13,10 +13,6 @@ double distance(Vec3 a, Vec3 b) {
   return norm(a - b);
 }
 
-Vec3 unit(Vec3 a) {
-  return (1 / norm(a)) * a;
-}
-
 /// Through all the points, `steps` to a span (Catmull and Rom, chord lengths alike).
 std::vector<Vec3> smooth(const std::vector<Vec3>& p, int steps) {
   std::vector<Vec3> out;
@@ -41,43 +37,8 @@ std::vector<Vec3> smooth(const std::vector<Vec3>& p, int steps) {
   return out;
 }
 
-/// The knotted part of overhand(): the torus knot (2, 3) opened at an outer lobe, from which one end leaves along +x,
-/// the other along -x.
-std::vector<Vec3> overhand_core() {
-  constexpr double kLobe = kPi / 3, kOpen = 0.4;  // parameter of a lobe; half of what is left out there
-  constexpr double kUnit = 2.0;                   // diameters
-  constexpr int kSteps = 60;
-  const Vec3 along{-0.5, 0.5 * std::sqrt(3.0), 0}, out{0.5 * std::sqrt(3.0), 0.5, 0};  // tangent and radius at the lobe
-  std::vector<Vec3> core;
-  for (int k = 0; k <= kSteps; ++k) {
-    const double t = kLobe + kOpen + 2 * (kPi - kOpen) * k / kSteps;
-    const Vec3 p{std::sin(t) + 2 * std::sin(2 * t), std::cos(t) - 2 * std::cos(2 * t), -std::sin(3 * t)};
-    core.push_back(kUnit * Vec3{dot(p, along), dot(p, out), p.z});
-  }
-  const auto onwards = [](Vec3 last, Vec3 before, Vec3 towards) {
-    const Vec3 way = unit(last - before);
-    const Vec3 near = last + 1.5 * way;
-    return std::vector<Vec3>{near, near + 3.0 * unit(way + towards), near + 3.0 * unit(way + towards) + 3.0 * towards};
-  };
-  const auto end = onwards(core.back(), core[core.size() - 2], {1, 0, 0});
-  auto start = onwards(core[0], core[1], {-1, 0, 0});
-  std::reverse(start.begin(), start.end());
-  start.insert(start.end(), core.begin(), core.end());
-  start.insert(start.end(), end.begin(), end.end());
-  return start;
-}
-
-/// Lengthens both ends, along -x and +x, until the whole is `length` long.
-std::vector<Vec3> with_ends(const std::vector<Vec3>& middle, double length) {
-  std::vector<Vec3> core = smooth(middle, 12);
-  const double missing = std::max(0.5 * (length - length_of(core)), 1e-3);
-  std::vector<Vec3> out{core.front() + Vec3{-missing, 0, 0}};
-  out.insert(out.end(), core.begin(), core.end());
-  out.push_back(core.back() + Vec3{missing, 0, 0});
-  return out;
-}
-
-/// From where the standing part enters the knot to where the tail leaves it.
+/// One of the two bights of a reef, from where its standing part enters the knot at the left (y > 0) to where its tail
+/// leaves it (y < 0). The other is this one turned half round y.
 std::vector<Vec3> bight_core() {
   // Under the other's bend, over its leg, under its two legs, and back the same way.
   const std::vector<Vec3> half{{-9, 1, 0},    {-7, 1, -0.5}, {-5.3, 1, -0.8},  {-3.8, 1.2, -0.6}, {-2, 1.6, 0.2},
@@ -86,6 +47,11 @@ std::vector<Vec3> bight_core() {
   whole.push_back({5.4, 0, -0.8});
   for (auto p = half.rbegin(); p != half.rend(); ++p) whole.push_back({p->x, -p->y, p->z});
   return whole;
+}
+
+std::vector<Vec3> turned_half_round_y(std::vector<Vec3> points) {
+  for (Vec3& p : points) p = {-p.x, p.y, -p.z};
+  return points;
 }
 
 struct Edge {
@@ -127,29 +93,6 @@ Nearest nearest(const Edge& a, const Edge& b) {
 }
 
 }  // namespace
-
-std::vector<Vec3> overhand(double length) {
-  return with_ends(overhand_core(), length);
-}
-
-std::vector<Vec3> two_overhands(double length) {
-  std::vector<Vec3> middle;
-  for (const double shift : {-16.0, 16.0})
-    for (const Vec3 p : overhand_core()) middle.push_back(p + Vec3{shift, 0, 0});
-  return with_ends(middle, length);
-}
-
-std::vector<Vec3> reef_bight(double standing, double tail) {
-  std::vector<Vec3> core = smooth(bight_core(), 12), out{core.front() + Vec3{-standing, 0, 0}};
-  out.insert(out.end(), core.begin(), core.end());
-  out.push_back(core.back() + Vec3{-tail, 0, 0});
-  return out;
-}
-
-std::vector<Vec3> turned_half_round_y(std::vector<Vec3> points) {
-  for (Vec3& p : points) p = {-p.x, p.y, -p.z};
-  return points;
-}
 
 std::vector<Vec3> reef_of_one_thread(double loop, double tail) {
   std::vector<Vec3> controls = bight_core();

@@ -13,16 +13,6 @@ struct Curve {
   double radius = 0;
 };
 
-/// An open trefoil round the origin, in diameters; its ends go straight out to opposite sides until the whole is
-/// `length` long. The loop takes about 55 diameters, its strands are two diameters apart.
-std::vector<Vec3> overhand(double length);
-/// Two overhands one after the other in one thread. In diameters.
-std::vector<Vec3> two_overhands(double length);
-
-/// One of the two bights of a reef knot, in diameters: from its standing end (y > 0) round to its tail (y < 0), both at
-/// the left; `standing` and `tail` long from where they leave the knot. The other is this one turned half round y.
-std::vector<Vec3> reef_bight(double standing, double tail);
-std::vector<Vec3> turned_half_round_y(std::vector<Vec3> points);
 /// Both bights in one thread, as the two ends of a stitch: tail, bight, a round loop of `loop` length on the side y >
 /// 0, bight, tail.
 std::vector<Vec3> reef_of_one_thread(double loop, double tail);

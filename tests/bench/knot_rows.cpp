@@ -76,7 +76,8 @@ std::vector<double> tails(const KnotScene& scene, const std::vector<Curve>& curv
   return lengths;
 }
 
-/// Steps until the loaded ends stand still (a fiftieth of a diameter in 0.3 s) or the time is over.
+/// Steps until the loaded ends stand still (three times running less than a fiftieth of a diameter in 0.3 s, so that
+/// the turning point of a swing is none) or the time is over.
 void prepare(const KnotScene& scene, double most_s, Engine& engine, Timing& timing) {
   const double dt = scene.params.step_s;
   double loaded_s = 0.5;
@@ -87,12 +88,14 @@ void prepare(const KnotScene& scene, double most_s, Engine& engine, Timing& timi
   }
   auto before = engine.curves();
   const int look_every = static_cast<int>(std::lround(0.3 / dt));
+  int still = 0;
   for (int step = 1; timing.prepared_s < most_s && !timing.settled; ++step) {
     engine.step();
     timing.prepared_s = step * dt;
     if (step % look_every != 0) continue;
     auto now = engine.curves();
-    timing.settled = timing.prepared_s >= loaded_s && std::abs(travel(scene, before, now)) < 0.02;
+    still = timing.prepared_s >= loaded_s && std::abs(travel(scene, before, now)) < 0.02 ? still + 1 : 0;
+    timing.settled = still == 3;
     before = std::move(now);
     if (!engine.finite()) return;
   }
@@ -243,17 +246,27 @@ std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& sce
   std::vector<std::vector<Vec3>> vertices;
   for (std::size_t t = 0; t < drawn->thread_count(); ++t) vertices.push_back(drawn->shape(t).x);
 
-  // Pulled tight once, with care; every setting then has a second of its own before it is timed.
+  // Pulled tight once, in haste but with care, then brought to rest under its load; every setting has a second of its
+  // own before it is timed.
   BulletSettings careful;
   careful.iterations = 50;
   careful.substeps = 2;
   careful.erp = 0.4;
   careful.friction_anchors = true;
-  BulletChain tight(scene.params, vertices, careful);
+  BulletSettings hasty = careful;
+  hasty.haste = 40;
+  BulletChain pulled(scene.params, vertices, hasty);
   Timing preparation;
-  Engine engine = engine_of(tight);
-  constexpr double kMost_s = 40;
+  Engine engine = engine_of(pulled);
+  constexpr double kMost_s = 15;
   prepare(scene, kMost_s, engine, preparation);
+  dump(options, scene, "Bullet pulled", pulled.curves());
+  BulletChain tight(pulled, careful);
+  Timing rest;
+  engine = engine_of(tight);
+  prepare(scene, kMost_s, engine, rest);
+  preparation.prepared_s += rest.prepared_s;
+  preparation.settled = rest.settled;
   dump(options, scene, "Bullet tight", tight.curves());
 
   std::vector<Timing> timings;
@@ -367,6 +380,10 @@ const Timing* best(const std::vector<Timing>& all, const std::string& prefix, do
 
 json compare(const Timing& ours, const std::vector<Timing>& peers) {
   json out = json::array();
+  if (ours.contacts == 0) {
+    std::fprintf(stderr, "  not compared: ours had no contact\n");
+    return out;
+  }
   for (const char* prefix : {"Bullet SI 10,", "Bullet SI 50,", "Bullet NNCG 10,", "Bullet NNCG 50,"}) {
     const Timing* peer = best(peers, prefix, ours.slip);
     if (peer == nullptr) {
@@ -375,7 +392,8 @@ json compare(const Timing& ours, const std::vector<Timing>& peers) {
       continue;
     }
     const double faster = peer->frame_ms.at(0.99) / ours.frame_ms.at(0.99);
-    const double deeper = peer->penetration / std::max(ours.penetration, 1e-12);
+    // Less than a millionth of a radius is none.
+    const double deeper = std::max(peer->penetration, 1e-6) / std::max(ours.penetration, 1e-6);
     const bool equal = peer->slip <= ours.slip + 0.5;
     std::fprintf(stderr, "  against %-28s %6.2f times faster at p99, its penetration %.4g times ours%s\n",
                  (peer->name + ":").c_str(), faster, deeper, equal ? "" : ", and its knot slips more");

@@ -1,8 +1,6 @@
 #include "tests/bench/knot_scenes.hpp"
 
-#include <cmath>
 #include <filesystem>
-#include <numbers>
 
 #include "config/scenario_file.hpp"
 #include "tests/bench/knot_curves.hpp"
@@ -52,6 +50,31 @@ KnotScene one_thread(const std::string& name, const std::string& title, std::vec
   return scene;
 }
 
+/// What holds and what pulls at the start of the scenario does so for ever, and nothing moves.
+void keep_loaded(world::WorldParams& params) {
+  for (ThreadParams& thread : params.threads) {
+    std::erase_if(thread.clamps, [](const ClampParams& clamp) { return clamp.from_s > 0; });
+    for (ClampParams& clamp : thread.clamps) clamp.velocity = {}, clamp.until_s = world::kForever;
+    for (auto& force : thread.forces) force.until_s = world::kForever;
+  }
+}
+
+/// Turns as many times in `spun_s` as the scenario does in `scenario_s`, then holds.
+void spin_faster(world::WorldParams& params, double scenario_s, double spun_s) {
+  for (ThreadParams& thread : params.threads) {
+    std::vector<ClampParams> then;
+    for (ClampParams& clamp : thread.clamps) {
+      clamp.spin_rad_per_s *= scenario_s / spun_s;
+      clamp.until_s = spun_s;
+      then.push_back(clamp);
+      then.back().spin_rad_per_s = 0;
+      then.back().from_s = spun_s;
+      then.back().until_s = world::kForever;
+    }
+    thread.clamps.insert(thread.clamps.end(), then.begin(), then.end());
+  }
+}
+
 void pull(ThreadParams& thread, Place at, Vec3 force) {
   thread.forces.push_back({at, force, 0.2, 0, world::kForever});
 }
@@ -77,81 +100,36 @@ KnotScene anastomosis() {
   return scene;
 }
 
-KnotScene overhand_10_0() {
-  constexpr double kDiameter = 0.025;
-  KnotScene scene = one_thread("overhand-10-0", "10-0 nylon, 0.025 mm, 60 mm long, an overhand pulled with 0.15 N",
-                               scaled(overhand(60 / kDiameter), kDiameter), 0.025, kDiameter);
-  ThreadParams& thread = scene.params.threads[0];
-  thread.clamps.push_back({});
-  pull(thread, {Place::Kind::last}, {150e3, 0, 0});
-  scene.params.friction.thread_thread = 0.25;
-  scene.budget_ms = 16;
-  return scene;
-}
-
-KnotScene two_knots() {
-  constexpr double kDiameter = 0.2;
-  const auto points = scaled(two_overhands(300), kDiameter);
-  KnotScene scene = one_thread("two-locked", "0.2 mm thread, two overhands one after the other, both pulled tight",
-                               points, 0.1, kDiameter);
-  ThreadParams& thread = scene.params.threads[0];
-  thread.clamps.push_back({});
-  pull(thread, {Place::Kind::last}, {1e6, 0, 0});
-  return scene;
-}
-
-/// Thesis 4.2.3, with the numbers of its table as METHOD reads them, spun faster: the state at the end is what counts.
-KnotScene torsion() {
-  constexpr double kLength = 19.9, kTurns = 20, kSpun_s = 3;
-  KnotScene scene =
-      one_thread("torsion-200", "torsion test at its end: 200 vertices, 20 turns put in, plectonemes", {}, 0.1, 0.2);
-  ThreadParams& thread = scene.params.threads[0];
-  // A slack of a quarter, as a shallow arc, so that it may coil.
-  constexpr int kSteps = 200;
-  for (int k = 0; k <= kSteps; ++k) {
-    const double u = -1 + 2.0 * k / kSteps;
-    thread.points.push_back({u * 0.4 * kLength, 0, 0});
-  }
-  thread.material = {100.5e3, 39.8e3, 796e3, 1.14e-3 * std::numbers::pi * 0.01, 10.7};
-  thread.points = scaled(thread.points, 1.25);
-  for (const double side : {-1.0, 1.0}) {
-    ClampParams clamp;
-    clamp.at.kind = side < 0 ? Place::Kind::first : Place::Kind::last;
-    clamp.hold = ClampParams::Hold::frame;
-    clamp.spin_rad_per_s = side * kTurns * std::numbers::pi / kSpun_s;
-    clamp.velocity = {-side * 0.1 * kLength / kSpun_s, 0, 0};
-    clamp.until_s = kSpun_s;
-    thread.clamps.push_back(clamp);
-    clamp.spin_rad_per_s = 0;
-    clamp.velocity = {};
-    clamp.from_s = kSpun_s;
-    clamp.until_s = world::kForever;
-    thread.clamps.push_back(clamp);
-  }
-  scene.params.friction.thread_thread = 0.95;
-  scene.prepare_s = kSpun_s + 1;
-  return scene;
-}
-
 }  // namespace
 
 Result<std::vector<KnotScene>> knot_scenes(const std::string& config) {
   std::vector<KnotScene> scenes;
   auto reef = shipped(config, "knot/reef_thesis.toml", "reef-388",
                       "the thesis's reef: 388 segments, 1 mm thick, 1 N on each thread", 0.8);
-  if (!reef) return unexpected(reef.error());
-  reef->tails = {{0, true}, {1, true}};
+  auto overhand = shipped(config, "knot/overhand_10_0.toml", "overhand-10-0",
+                          "60 mm of 10-0 nylon, 0.025 mm thick, an overhand pulled with 0.15 N", 0.25);
+  auto fine = shipped(config, "knot/reef_10_0.toml", "reef-10-0",
+                      "10-0 nylon, 0.025 mm thick, a reef of two threads pulled with 0.15 N each", 0.25);
+  auto two = shipped(config, "knot/two_squares_02mm.toml", "two-locked",
+                     "0.2 mm thread, two square knots on one another, tails pulled with 2 N", 0.3);
+  auto torsion = shipped(config, "knot/torsion_thesis.toml", "torsion",
+                         "the thesis's torsion test at its end, both ends held", 0.95);
+  for (const auto* scene : {&reef, &overhand, &fine, &two, &torsion})
+    if (!*scene) return unexpected(scene->error());
+
+  reef->tails = fine->tails = {{0, true}, {1, true}};
+  overhand->budget_ms = fine->budget_ms = 16;
+  keep_loaded(two->params);
+  constexpr double kScenario_s = 30, kSpun_s = 3;
+  spin_faster(torsion->params, kScenario_s, kSpun_s);
+  torsion->prepare_s = kSpun_s + 1;
+
   scenes.push_back(std::move(*reef));
   scenes.push_back(anastomosis());
-  scenes.push_back(overhand_10_0());
-  auto fine = shipped(config, "knot/reef_10_0.toml", "reef-10-0",
-                      "10-0 nylon, 0.025 mm, a reef of two threads pulled with 0.15 N each", 0.25);
-  if (!fine) return unexpected(fine.error());
-  fine->tails = {{0, true}, {1, true}};
-  fine->budget_ms = 16;
+  scenes.push_back(std::move(*overhand));
   scenes.push_back(std::move(*fine));
-  scenes.push_back(two_knots());
-  scenes.push_back(torsion());
+  scenes.push_back(std::move(*two));
+  scenes.push_back(std::move(*torsion));
   return scenes;
 }
 
