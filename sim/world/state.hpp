@@ -43,6 +43,7 @@ struct Obstacle {
 struct SlotGroup {
   std::uint32_t obstacle = 0;
   bool of_edges = false;
+  bool first = true;  // of those that this obstacle has for vertices, or for edges
 };
 
 struct Clamp {
@@ -104,7 +105,7 @@ struct World::State {
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
-  std::vector<Constraint> constraints;        // grouped by thread
+  std::vector<Constraint> constraints;         // grouped by thread
   std::vector<contact::ThreadSystem> systems;  // one a thread, and one a piece to come
   std::vector<contact::ImplicitStep> alone;    // one
   contact::StepSettings settings;
@@ -161,6 +162,7 @@ struct World::State {
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;
+  void detect_body(std::uint32_t thread, std::size_t group) noexcept;
   void detect_plane(std::uint32_t thread, std::size_t group) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
   void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
