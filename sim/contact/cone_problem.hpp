@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "sim/base/result.hpp"
+#include "sim/contact/cone_local.hpp"
 
 namespace ligature::contact {
 
@@ -60,7 +61,17 @@ class ConeSolver {
   const double* motion() const noexcept { return u_.data(); }
 
  private:
-  std::vector<double> u_;
+  double residual(const ConeProblem& problem, const double* r) const noexcept;
+  void sweep(const ConeProblem& problem, double* r, bool exact) noexcept;
+  int thesis(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
+  int standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
+
+  std::size_t most_ = 0;
+  std::vector<LocalCone> contact_;         // one each                                     (m)
+  std::vector<double> u_;                  // W r + q, kept up while r moves               (3m)
+  std::vector<double> before_, u_before_;  // r and u before a sweep                       (3m)
+  std::vector<double> way_, u_way_;        // p and W p of the conjugate directions        (3m)
+  std::vector<double> best_, u_best_;      // the r, u with the least residual             (3m)
 };
 
 /// A contact problem with its memory, to be kept in a file for the regression set.

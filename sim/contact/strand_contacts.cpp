@@ -123,7 +123,7 @@ StrandContacts::StrandContacts(std::size_t most_edges, std::size_t most_contacts
   candidates_.reserve(4 * most_ + 64);
 }
 
-bool StrandContacts::gather(const Strand* strands, std::size_t count, double reach) noexcept {
+bool StrandContacts::gather_again(const Strand* strands, std::size_t count, double reach) noexcept {
   double widest = 0;
   for (std::size_t k = 0; k < count; ++k) widest = std::max(widest, strands[k].radius);
   const bool all = near_.find(strands, count, nullptr, reach + 2 * widest);
@@ -134,9 +134,13 @@ bool StrandContacts::gather(const Strand* strands, std::size_t count, double rea
     if (pairs_.size() == pairs_.capacity()) break;
     if (distance(a, b, pair) <= a.radius + b.radius + reach) pairs_.push_back(pair);
   }
+  return all;
+}
+
+bool StrandContacts::gather(const Strand* strands, std::size_t count, double reach) noexcept {
   contacts_ = memory_;
   first_ = true;
-  return all;
+  return gather_again(strands, count, reach);
 }
 
 // Candidates of all pairs, ascending, each with the contact that its pair had before. When they are too many the deeper

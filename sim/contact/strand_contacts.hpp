@@ -36,6 +36,8 @@ class StrandContacts {
   /// @param reach that two strands may approach each other during the step, beyond their radii [mm]
   /// @returns false when there were more pairs than fit. @rt no allocation
   bool gather(const Strand* strands, std::size_t count, double reach) noexcept;
+  /// Looks for the pairs again, when strands moved further than was foreseen; contacts stay.
+  bool gather_again(const Strand* strands, std::size_t count, double reach) noexcept;
 
   /// The contacts of these pairs with the strands where they are now (vertices as in gather(), x moved), nearer than
   /// `reach` between their surfaces. Forces and sides come from what remember() kept (the same pair, else the nearest

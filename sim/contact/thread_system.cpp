@@ -3,6 +3,7 @@
 #include <Eigen/Cholesky>
 #include <Eigen/Geometry>
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 
@@ -12,6 +13,7 @@
 namespace ligature::contact {
 namespace {
 
+constexpr std::size_t kMostColumns = 64;  // of one solve_window()
 using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostSpans, kMostSpans>;
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostSpans, 1>;
 
@@ -247,7 +249,7 @@ ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
   const double lambda = settings_.implicitness;
   rod::BlockBand<D>& a = band<D>();
   using Block = typename rod::BlockBand<D>::Block;
-  if (derivative) a.restart(n, p_.model->closed);
+  if (derivative) a.restart(n, p_.model->closed, middle_);
   const double *x = flat(p_.state->x), *x0 = flat(*p_.x0);
   double largest_motion = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -468,8 +470,36 @@ void ThreadSystem::linearise(double drag) noexcept {
   dimension_ == 4 ? linearise_as<4>(drag) : dimension_ == 1 ? linearise_as<1>(drag) : linearise_as<3>(drag);
 }
 
+void ThreadSystem::widen(std::size_t& first, std::size_t& last) const noexcept {
+  dimension_ == 4 ? band4_.widen(first, last) : dimension_ == 1 ? band1_.widen(first, last) : band3_.widen(first, last);
+}
+
+// Of quasi-static twist as in solve_as: G^T A^-1 b = Z^T b.
 void ThreadSystem::solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept {
-  (void)b, (void)count, (void)first, (void)last;
+  if (dimension_ == 4) return band4_.solve_window(b, count, first, last);
+  if (dimension_ == 1) return band1_.solve_window(b, 3 * count, first, last);
+  if (spans_ == 0) return band3_.solve_window(b, count, first, last);
+  const std::size_t n = p_.model->vertices(), rows = 3 * (first <= last ? last - first + 1 : last + n - first + 1);
+  const auto answer = [&](std::size_t row, std::size_t s) {  // Z, of a window that may go round
+    std::size_t r = 3 * first + row;
+    if (r >= 3 * n) r -= 3 * n;
+    return span_answers_[r * spans_ + s];
+  };
+  assert(count <= kMostColumns);
+  std::array<double, kMostSpans * kMostColumns> turned;
+  std::fill_n(turned.begin(), spans_ * count, 0.0);
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t s = 0; s < spans_; ++s)
+      for (std::size_t k = 0; k < count; ++k) turned[s * count + k] += answer(r, s) * b[r * count + k];
+  band3_.solve_window(b, count, first, last);
+  std::array<double, kMostSpans * kMostColumns> share;
+  std::fill_n(share.begin(), spans_ * count, 0.0);
+  for (std::size_t s = 0; s < spans_; ++s)
+    for (std::size_t t = 0; t < spans_; ++t)
+      for (std::size_t k = 0; k < count; ++k) share[s * count + k] += inner_[t * spans_ + s] * turned[t * count + k];
+  for (std::size_t r = 0; r < rows; ++r)
+    for (std::size_t s = 0; s < spans_; ++s)
+      for (std::size_t k = 0; k < count; ++k) b[r * count + k] -= answer(r, s) * share[s * count + k];
 }
 
 void ThreadSystem::solve() noexcept {

@@ -84,6 +84,7 @@ class ThreadSystem final : public ThreadInverse {
   const StepProblem& problem() const noexcept { return p_; }
   bool framed() const noexcept { return framed_; }
   bool fixed(std::size_t vertex) const noexcept { return fixed_[vertex] != 0; }  ///< prescribed
+  double shift() const noexcept { return shift_; }
   bool shifted() const noexcept { return shifted_; }  ///< the last Hessian was not positive definite
   double load() const noexcept { return load_; }      ///< of the last assembly: largest force that acts [uN]
   /// The fraction of the prescribed motion that is asked for from now on.
@@ -117,6 +118,8 @@ class ThreadSystem final : public ThreadInverse {
   double rounding_force() const noexcept;
 
   // ---- linearisation
+  /// The vertex near which the contacts are: the band is eliminated towards it from now on.
+  void meet_at(std::size_t vertex) noexcept { middle_ = vertex; }
   /// The gradient of Phi and, but for Hessian::none, its derivative in the band.
   Imbalance assemble(rod::Hessian kind) noexcept;
   /// The largest imbalance now.
@@ -132,6 +135,8 @@ class ThreadSystem final : public ThreadInverse {
   void push_right(std::size_t vertex, const Vector3d& force) noexcept;
   /// step() = what the linearised system answers to the right-hand side, which stays.
   void solve() noexcept;
+  std::size_t rows() const noexcept override { return stride(); }
+  void widen(std::size_t& first, std::size_t& last) const noexcept override;
   void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept override;
 
   std::size_t stride() const noexcept { return dimension_ == 4 ? 4 : 3; }  ///< scalars of a vertex in these: (stride n)
@@ -189,6 +194,7 @@ class ThreadSystem final : public ThreadInverse {
   double carried_motion_ = 0;                  // that the held frames of state.twist have made
   std::size_t spans_ = 0;                      // whose rank-one terms are taken in
   std::array<double, kMostSpans> coupling_{};  // GJ / length of each
+  std::size_t middle_ = rod::BlockBand<3>::kBalanced;
   double load_ = 0, element_force_ = 0;        // of the last assembly
   double outer_load_ = 0;                      // square of the largest load on a vertex
   bool tension_known_ = false;

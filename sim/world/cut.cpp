@@ -104,6 +104,7 @@ void World::State::cut(Cut& c) noexcept {
   for (std::size_t k = 0; k < c.pieces.size(); ++k) take(c.pieces[k], from, from.model.closed || k > 0 ? c.vertex : 0);
   divide_memory(c);
   divide_grasps(c);
+  coupled[0].contacts().forget(static_cast<std::uint32_t>(c.thread));
   std::swap(from, c.pieces[0]);
   if (c.pieces.size() > 1) threads.push_back(std::move(c.pieces[1]));
 }

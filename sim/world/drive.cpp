@@ -57,12 +57,9 @@ void World::State::apply_schedule() noexcept {
 }
 
 void World::State::add_obstacle(const ObstacleParams& p) {
-  contact::Obstacle body = build_obstacle(p);
-  const auto index = static_cast<std::uint32_t>(obstacles.size());
-  for (std::size_t k = 0; k < body.most_touches(); ++k) slot_groups.push_back({index, false, k == 0});
-  for (std::size_t k = 0; body.touches_edges() && k < body.most_touches(); ++k)
-    slot_groups.push_back({index, true, k == 0});
-  obstacles.push_back({std::move(body), to_eigen(p.velocity), p.from_s, p.until_s});
+  slot_groups.push_back({static_cast<std::uint32_t>(obstacles.size()), false});
+  obstacles.push_back(
+      {contact::Obstacle::plane(to_eigen(p.point), to_eigen(p.normal)), to_eigen(p.velocity), p.from_s, p.until_s});
 }
 
 void World::State::move_obstacles() noexcept {
@@ -140,7 +137,7 @@ void World::State::drive_thread(Thread& t) noexcept {
 void World::State::measure_clamps(Thread& t) noexcept {
   for (Clamp& c : t.clamps) {
     if (!c.active) continue;
-    c.force = systems[static_cast<std::size_t>(&t - threads.data())].reaction(c.vertex);
+    c.force = system_of(t).reaction(c.vertex);
     if (c.params.hold == ClampParams::Hold::frame)
       c.torque = rod::frame_torque(t.model, t.state.x, t.state.twist, c.vertex);
   }

@@ -109,6 +109,20 @@ std::vector<ContactMeasure> World::contacts() const {
       out.push_back(m);
     }
   }
+  for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) {
+    if (c.force.isZero(0)) continue;
+    ContactMeasure m;
+    m.thread = c.pair.strand_a;
+    m.s_mm = (c.pair.edge_a + c.sa) * s.threads[c.pair.strand_a].model.rest_length;
+    m.other = ContactMeasure::Other::thread;
+    m.index = c.pair.strand_b;
+    m.other_s_mm = (c.pair.edge_b + c.sb) * s.threads[c.pair.strand_b].model.rest_length;
+    m.gap_mm = c.gap;
+    m.normal_force = c.normal.dot(c.force);
+    m.friction_force = (c.force - m.normal_force * c.normal).norm();
+    m.sliding = c.sliding;
+    out.push_back(m);
+  }
   return out;
 }
 

@@ -13,6 +13,7 @@
 
 #include "sim/base/eigen.hpp"
 #include "sim/contact/constraint.hpp"
+#include "sim/contact/coupled_step.hpp"
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle.hpp"
 #include "sim/instrument/forceps.hpp"
@@ -43,7 +44,6 @@ struct Obstacle {
 struct SlotGroup {
   std::uint32_t obstacle = 0;
   bool of_edges = false;
-  bool first = true;  // of those that this obstacle has for vertices, or for edges
 };
 
 struct Clamp {
@@ -108,6 +108,11 @@ struct World::State {
   std::vector<Constraint> constraints;         // grouped by thread
   std::vector<contact::ThreadSystem> systems;  // one a thread, and one a piece to come
   std::vector<contact::ImplicitStep> alone;    // one
+  std::vector<contact::CoupledStep> coupled;   // one
+  std::vector<contact::Strand> strands;        // these three: one a thread
+  std::vector<contact::StepProblem> problems;
+  std::vector<const Vector3d*> ends;
+  contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
   std::size_t scheduled = 0;  // entries of the schedule that have been applied
@@ -162,16 +167,21 @@ struct World::State {
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;
-  void detect_body(std::uint32_t thread, std::size_t group) noexcept;
   void detect_plane(std::uint32_t thread, std::size_t group) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
   void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
                    double thread_radius, Constraint& c, double& gap) const noexcept;
   void warm_start() noexcept;
   // solve, integrate
+  contact::ThreadSystem& system_of(const Thread& t) noexcept {
+    return systems[static_cast<std::size_t>(&t - threads.data())];
+  }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};
   }
+  void restore(Thread& thread, StepReport& report) noexcept;
+  void solve_alone(Thread& thread, StepReport& report) noexcept;
+  void solve_together(StepReport& report) noexcept;
   void solve(StepReport& report) noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;

@@ -23,26 +23,90 @@ double kinetic_energy(const Thread& t) {
 
 }  // namespace
 
-void World::State::solve(StepReport& report) noexcept {
-  for (Thread& t : threads) {
-    if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
-    contact::ThreadSystem& system = systems[static_cast<std::size_t>(&t - threads.data())];
-    const contact::StepOutcome out = alone[0].solve(system, problem_of(t), settings);
-    report.iterations += static_cast<std::uint32_t>(out.iterations);
-    if (!out.finite) {
-      // The last good state: where the thread was, at rest, touched by nothing.
-      for (std::size_t i = 0; i < t.x0.size(); ++i) t.state.v[i].setZero();
-      for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j)
-        constraints[j].force.setZero();
-      report.flags |= step_non_finite_restored;
-      ++resets;
-      continue;
-    }
-    measure_clamps(t);
-    report.residual = std::max(report.residual, out.residual);
-    if (!out.converged) report.flags |= step_not_converged;
-    if (out.limited) report.flags |= step_limited;
+// The last good state: where the thread was, at rest, touched by nothing.
+void World::State::restore(Thread& t, StepReport& report) noexcept {
+  for (std::size_t i = 0; i < t.x0.size(); ++i) t.state.v[i].setZero();
+  for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j)
+    constraints[j].force.setZero();
+  report.flags |= step_non_finite_restored;
+  ++resets;
+}
+
+void World::State::solve_alone(Thread& t, StepReport& report) noexcept {
+  const contact::StepOutcome out = alone[0].solve(system_of(t), problem_of(t), settings);
+  report.iterations += static_cast<std::uint32_t>(out.iterations);
+  if (!out.finite) return restore(t, report);
+  report.residual = std::max(report.residual, out.residual);
+  if (!out.converged) report.flags |= step_not_converged;
+  if (out.limited) report.flags |= step_limited;
+}
+
+void World::State::solve_together(StepReport& report) noexcept {
+  for (std::size_t k = 0; k < threads.size(); ++k) problems[k] = problem_of(threads[k]);
+  const contact::CoupledSettings how{
+      .step = settings, .cone = cone_settings, .friction = params.friction.thread_thread};
+  const contact::StageWatch watch{
+      [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
+  const contact::CoupledOutcome out =
+      coupled[0].solve(systems.data(), problems.data(), strands.data(), threads.size(), how, *executor, watch);
+  report.iterations = static_cast<std::uint32_t>(out.iterations);
+  report.contact_iterations = static_cast<std::uint32_t>(out.cone_iterations);
+  report.contact_residual = out.cone_residual;
+  report.crossings_prevented = out.prevented;
+  report.crossings_found = out.unproven;
+  if (out.prevented > 0) report.flags |= step_crossing_prevented;
+  if (out.unproven > 0) report.flags |= step_crossing_found;
+  if (out.overflow) report.flags |= step_contact_overflow;
+  if (!out.finite) {
+    for (Thread& t : threads) restore(t, report);
+    for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
+    return;
   }
+  report.residual = out.residual;
+  if (!out.converged) report.flags |= step_not_converged;
+  if (out.limited) report.flags |= step_limited;
+  for (const contact::StrandContact& c : coupled[0].contacts().contacts()) {
+    if (!c.force.isZero(0)) ++report.contacts;
+    report.worst_penetration_mm = std::max(report.worst_penetration_mm, -c.gap);
+  }
+}
+
+// Threads that are near each other, or themselves, move together; else each by itself. Where it then turns out that
+// they would have passed through each other they go back and move together.
+void World::State::solve(StepReport& report) noexcept {
+  double motion = 0;  // of a vertex in this step, as far as it can be foreseen
+  for (std::size_t k = 0; k < threads.size(); ++k) {
+    Thread& t = threads[k];
+    if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
+    strands[k] = {t.state.x.data(), t.x0.size(), t.model.closed, t.model.radius, t.model.rest_length};
+    for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
+    for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
+  }
+  const StepReport before = report;
+  bool together = coupled[0].near(strands.data(), threads.size(), motion);
+  if (!together) {
+    for (Thread& t : threads) solve_alone(t, report);
+    // From x0 to where they are now.
+    for (std::size_t k = 0; k < threads.size(); ++k) {
+      ends[k] = threads[k].state.x.data();
+      strands[k].x = threads[k].x0.data();
+      for (std::size_t i = 0; i < threads[k].x0.size(); ++i)
+        motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
+    }
+    together = !coupled[0].apart(strands.data(), threads.size(), ends.data());
+    if (together) {
+      report = before;
+      for (std::size_t k = 0; k < threads.size(); ++k) {
+        systems[k].undo();
+        strands[k].x = threads[k].state.x.data();
+      }
+      warm_start();
+      coupled[0].near(strands.data(), threads.size(), motion);
+    }
+  }
+  if (together) solve_together(report);
+  coupled[0].contacts().remember();
+  for (Thread& t : threads) measure_clamps(t);
 }
 
 // Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A
@@ -89,6 +153,9 @@ void World::State::integrate(StepReport& report) noexcept {
           std::max(report.worst_penetration_mm, -contact::gap(c, contact::place(t.state.x, c)));
     }
   }
+  for (const Thread& t : threads)
+    for (const Clamp& c : t.clamps)
+      if (c.active) report.held_lag_mm = std::max(report.held_lag_mm, (c.place - t.state.x[c.vertex]).norm());
   if (!restored) update_grips(report);
 }
 
@@ -140,6 +207,12 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     const std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
   }
+  s->strands.resize(s->systems.size());
+  s->problems.resize(s->systems.size());
+  s->ends.resize(s->systems.size());
+  s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
+  s->cone_settings = {.method = static_cast<contact::ConeMethod>(params.solver.contact),
+                      .iterations = params.solver.contact_iterations};
   s->settings = {.dt = params.step_s,
                  .iterations = params.solver.iterations,
                  .residual_target = params.solver.residual_target,
@@ -234,6 +307,7 @@ std::uint64_t World::state_hash() const noexcept {
       hash.bytes(c.place.data(), sizeof(double) * 3);
     }
   }
+  s.coupled[0].add_to(hash);
   for (const Obstacle& o : s.obstacles) o.body.add_to(hash);
   for (const Forceps& f : s.forceps) f.add_to(hash);
   for (const Grasp& g : s.grasps) {

@@ -1,0 +1,62 @@
+#include "sim/contact/clearance.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "sim/contact/round_cone.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kLeastDistance = 0.7;   // of the radii's sum
+constexpr double kLeastShare = 0.8;      // of the distance that two centrelines have
+constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
+constexpr double kArrived = 0.02;        // of the distance above the bound that ends the advance
+constexpr int kMostAdvances = 40;
+
+double distance(const Vector3d& p0, const Vector3d& p1, const Vector3d& q0, const Vector3d& q1) {
+  return closest(RoundCone{p0, p1, 0, 0}, q0, q1).distance;
+}
+
+}  // namespace
+
+double Clearance::fraction(const Strand* strands, std::size_t count, const Vector3d* const* x1) noexcept {
+  double radius = 0;
+  for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
+  if (!near_.find(strands, count, x1, 2 * radius)) return 0;
+  double whole = 1;
+  for (const EdgePair& pair : near_.pairs()) {
+    const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
+    const std::size_t i = pair.edge_a, i1 = a.next(i), j = pair.edge_b, j1 = b.next(j);
+    const Vector3d &a0 = a.x[i], &a1 = a.x[i1], &b0 = b.x[j], &b1 = b.x[j1];
+    const Vector3d da0 = x1[pair.strand_a][i] - a0, da1 = x1[pair.strand_a][i1] - a1;
+    const Vector3d db0 = x1[pair.strand_b][j] - b0, db1 = x1[pair.strand_b][j1] - b1;
+    const double speed = std::sqrt(std::max(
+        {(da0 - db0).squaredNorm(), (da0 - db1).squaredNorm(), (da1 - db0).squaredNorm(), (da1 - db1).squaredNorm()}));
+    const double start = distance(a0, a1, b0, b1);
+    const double sum = a.radius + b.radius;
+    bool neighbours = false;
+    if (pair.strand_a == pair.strand_b) {
+      std::size_t between = pair.edge_b - pair.edge_a;
+      if (a.closed) between = std::min(between, a.edges() - between);
+      neighbours = static_cast<double>(between - 1) * a.rest_length < std::numbers::pi * a.radius;
+    }
+    const double least = neighbours ? kNeighbourShare * start : std::min(kLeastDistance * sum, kLeastShare * start);
+    const double ends = kArrived * (start - least);
+    double here = start, t = 0;
+    for (int advance = 0; t < whole; ++advance) {
+      if (here - speed * (whole - t) > least) break;  // it cannot get there any more
+      if (here - least <= ends || advance == kMostAdvances) {
+        whole = t;
+        break;
+      }
+      t += (here - least) / speed;
+      if (t >= whole) break;
+      here = distance(a0 + t * da0, a1 + t * da1, b0 + t * db0, b1 + t * db1);
+    }
+  }
+  return whole;
+}
+
+}  // namespace ligature::contact

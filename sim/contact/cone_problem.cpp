@@ -1,0 +1,220 @@
+#include "sim/contact/cone_problem.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "sim/contact/cone_kernels.hpp"
+
+namespace ligature::contact {
+namespace {
+
+bool finite(const double* x, std::size_t n) {
+  double sum = 0;  // a NaN or an infinity survives any sum of products with zero
+  for (std::size_t i = 0; i < n; ++i) sum += 0 * x[i];
+  return sum == 0;
+}
+
+/// u = W r + q by the columns of W.
+void move(const ConeProblem& problem, const double* r, double* u) {
+  const std::size_t n = 3 * problem.count;
+  std::copy_n(problem.q, n, u);
+  for (std::size_t i = 0; i < n; i += 3) {
+    const double* row = problem.w + i * problem.stride;
+    kernels::add_rows(u, row, row + problem.stride, row + 2 * problem.stride, r + i, n);
+  }
+}
+
+/// The norms of a natural map residual, contact by contact.
+struct Misfit {
+  double miss = 0, force = 0, load = 0;
+  void add(const LocalCone& contact, const double* q, const double* r, const double* u) {
+    miss += contact.miss(r, u);
+    force += r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
+    const double pressed = contact.wn > 0 ? contact.rho * std::min(q[0], 0.0) : 0;
+    load += pressed * pressed;
+  }
+  double relative() const { return miss > 0 ? std::sqrt(miss / std::max(force, load)) : 0; }
+};
+
+}  // namespace
+
+double natural_residual(const ConeProblem& problem, const double* r, const double* u) noexcept {
+  Misfit misfit;
+  for (std::size_t i = 0; i < problem.count; ++i) {
+    LocalCone contact;
+    contact.prepare(problem.w + 3 * i * problem.stride + 3 * i, problem.stride, problem.mu[i]);
+    misfit.add(contact, problem.q + 3 * i, r + 3 * i, u + 3 * i);
+  }
+  return misfit.relative();
+}
+
+ConeSolver::ConeSolver(std::size_t most_contacts)
+    : most_(most_contacts),
+      contact_(most_contacts),
+      u_(3 * most_contacts),
+      before_(3 * most_contacts),
+      u_before_(3 * most_contacts),
+      way_(3 * most_contacts),
+      u_way_(3 * most_contacts),
+      best_(3 * most_contacts),
+      u_best_(3 * most_contacts) {}
+
+double ConeSolver::residual(const ConeProblem& problem, const double* r) const noexcept {
+  Misfit misfit;
+  for (std::size_t i = 0; i < problem.count; ++i)
+    misfit.add(contact_[i], problem.q + 3 * i, r + 3 * i, u_.data() + 3 * i);
+  return misfit.relative();
+}
+
+ConeOutcome ConeSolver::solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
+  ConeOutcome out;
+  const std::size_t m = problem.count, n = 3 * m;
+  if (m > most_) {  // no memory for it
+    std::fill_n(r, n, 0.0);
+    out.residual = std::numeric_limits<double>::infinity();
+    return out;
+  }
+  bool pressed = false;
+  for (std::size_t i = 0; i < m; ++i) {
+    contact_[i].prepare(problem.w + 3 * i * problem.stride + 3 * i, problem.stride, problem.mu[i]);
+    if (!finite(r + 3 * i, 3)) r[3 * i] = 0;
+    contact_[i].clip(r + 3 * i);
+    pressed = pressed || problem.q[3 * i] < 0;
+  }
+  move(problem, r, u_.data());
+  if (!finite(u_.data(), n) || !finite(problem.mu, m)) {
+    std::fill_n(r, n, 0.0);
+    std::fill_n(u_.data(), n, 0.0);
+    out.residual = std::numeric_limits<double>::infinity();
+    return out;
+  }
+  if (!pressed) {
+    std::fill_n(r, n, 0.0);
+    std::copy_n(problem.q, n, u_.data());
+    return out;
+  }
+  out.iterations =
+      settings.method == ConeMethod::standard ? standard(problem, settings, r) : thesis(problem, settings, r);
+  move(problem, r, u_.data());  // free of what the updates left behind
+  out.residual = residual(problem, r);
+  return out;
+}
+
+void ConeSolver::sweep(const ConeProblem& problem, double* r, bool exact) noexcept {
+  const std::size_t n = 3 * problem.count;
+  for (std::size_t i = 0; i < n; i += 3) {
+    LocalCone& contact = contact_[i / 3];
+    double q[3], next[3];
+    contact.without(u_.data() + i, r + i, q);
+    if (exact)
+      contact.solve(q, next);
+    else
+      contact.solve_along_stick(q, next);
+    const double x[3] = {next[0] - r[i], next[1] - r[i + 1], next[2] - r[i + 2]};
+    if (x[0] == 0 && x[1] == 0 && x[2] == 0) continue;
+    r[i] = next[0], r[i + 1] = next[1], r[i + 2] = next[2];
+    const double* row = problem.w + i * problem.stride;
+    kernels::add_rows(u_.data(), row, row + problem.stride, row + 2 * problem.stride, x, n);
+  }
+}
+
+// Projected Gauss-Seidel (thesis, Algorithm 2), and on top of it the conjugate directions of Silcowitz-Hansen et al.
+// 2010: what a sweep changes is taken for minus a gradient, Fletcher-Reeves, started afresh where the sweeps grow. The
+// thesis bounds the step "to where (3.84) holds"; a sweep leaves pressed contacts at a gap of rounding errors, which
+// would forbid every step, so that the bound is taken from the other half of the same condition, (3.85): no normal
+// force is driven below zero. W p comes by the same recurrence as p, so that a direction costs no product.
+int ConeSolver::thesis(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
+  const std::size_t m = problem.count, n = 3 * m;
+  const bool conjugate = settings.method == ConeMethod::nncg;
+  double square_before = 0;
+  int done = 0;
+  while (done < settings.iterations) {
+    if (settings.residual_target > 0 && residual(problem, r) <= settings.residual_target) break;
+    std::copy_n(r, n, before_.data());
+    std::copy_n(u_.data(), n, u_before_.data());
+    sweep(problem, r, false);
+    ++done;
+    if (!conjugate || done == settings.iterations) continue;  // a sweep ends it, never a step along p
+    if (settings.residual_target > 0 && residual(problem, r) <= settings.residual_target) break;
+    double square = 0;
+    for (std::size_t j = 0; j < n; ++j) square += (r[j] - before_[j]) * (r[j] - before_[j]);
+    if (!(square > 0)) break;  // still
+    const bool afresh = done == 1 || !(square <= square_before);
+    const double beta = done == 1 ? 0 : square / square_before;
+    square_before = square;
+    if (afresh) {
+      // As published: p = 0 after growth, the sweep itself at the start.
+      for (std::size_t j = 0; j < n; ++j) {
+        way_[j] = done == 1 ? r[j] - before_[j] : 0;
+        u_way_[j] = done == 1 ? u_[j] - u_before_[j] : 0;
+      }
+      continue;
+    }
+    double part = 1;
+    for (std::size_t j = 0; j < n; j += 3) {
+      const double step = beta * way_[j];
+      if (r[j] + part * step < 0) part = r[j] / -step;
+    }
+    const double scale = part * beta;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double swept = r[j] - before_[j], u_swept = u_[j] - u_before_[j];
+      r[j] += scale * way_[j];
+      u_[j] += scale * u_way_[j];
+      way_[j] = beta * way_[j] + swept;
+      u_way_[j] = beta * u_way_[j] + u_swept;
+    }
+    for (std::size_t i = 0; i < m; ++i) {  // back into the cone
+      double inside[3] = {r[3 * i], r[3 * i + 1], r[3 * i + 2]};
+      contact_[i].clip(inside);
+      const double x[3] = {inside[0] - r[3 * i], inside[1] - r[3 * i + 1], inside[2] - r[3 * i + 2]};
+      if (x[0] == 0 && x[1] == 0 && x[2] == 0) continue;
+      const double* row = problem.w + 3 * i * problem.stride;
+      std::copy_n(inside, 3, r + 3 * i);
+      kernels::add_rows(u_.data(), row, row + problem.stride, row + 2 * problem.stride, x, n);
+    }
+  }
+  return done;
+}
+
+int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
+  const std::size_t n = 3 * problem.count;
+  double least = residual(problem, r), square_before = 0;
+  std::copy_n(r, n, best_.data());
+  int done = 0;
+  while (done < settings.iterations && !(least <= settings.residual_target)) {
+    std::copy_n(r, n, before_.data());
+    std::copy_n(u_.data(), n, u_before_.data());
+    sweep(problem, r, true);
+    ++done;
+    const double now = residual(problem, r);
+    if (now < least) {
+      least = now;
+      std::copy_n(r, n, best_.data());
+    }
+    double square = 0;
+    for (std::size_t j = 0; j < n; ++j) square += (r[j] - before_[j]) * (r[j] - before_[j]);
+    if (!(square > 0)) break;
+    if (done == 1 || !(square <= square_before)) {
+      for (std::size_t j = 0; j < n; ++j) {
+        way_[j] = done == 1 ? r[j] - before_[j] : 0;
+        u_way_[j] = done == 1 ? u_[j] - u_before_[j] : 0;
+      }
+      square_before = square;
+      continue;
+    }
+    const double beta = square / square_before;
+    square_before = square;
+    for (std::size_t j = 0; j < n; ++j) {
+      const double swept = r[j] - before_[j], u_swept = u_[j] - u_before_[j];
+      r[j] += beta * way_[j];
+      u_[j] += beta * u_way_[j];
+      way_[j] = beta * way_[j] + swept;
+      u_way_[j] = beta * u_way_[j] + u_swept;
+    }
+  }
+  std::copy_n(best_.data(), n, r);
+  return done;
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,362 @@
+#include "sim/contact/coupled_step.hpp"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+#include "sim/contact/tolerances.hpp"
+
+namespace ligature::contact {
+namespace {
+
+// n, then two directions across it: those that the coordinate axes give, so that equal normals have equal axes.
+Eigen::Matrix3d axes_of(const Vector3d& n) {
+  Eigen::Index least = 0;
+  n.cwiseAbs().minCoeff(&least);
+  const Vector3d t = n.cross(Vector3d::Unit(least)).normalized();
+  Eigen::Matrix3d axes;
+  axes.col(0) = n;
+  axes.col(1) = t;
+  axes.col(2) = n.cross(t);
+  return axes;
+}
+
+Vector3d place_on(const Vector3d* x, const Strand& s, std::size_t edge, double at) {
+  return (1 - at) * x[edge] + at * x[s.next(edge)];
+}
+
+double thickest(const Strand* strands, std::size_t count) {
+  double radius = 0;
+  for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
+  return 2 * radius;
+}
+
+}  // namespace
+
+CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts)
+    : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
+      guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
+      clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
+      coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
+      solver_(std::min(most_contacts, kMostContacts)) {
+  const std::size_t most = std::min(most_contacts, kMostContacts);
+  rows_.reserve(most);
+  chosen_.reserve(most);
+  axes_.reserve(most);
+  for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
+  mu_.resize(most);
+  inverses_.resize(most_threads);
+  trial_of_.resize(most_threads);
+  for (std::size_t k = 0; k < most_threads; ++k) {
+    trial_.emplace_back(most_vertices);
+    trial_theta_.emplace_back(most_vertices);
+  }
+}
+
+bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) noexcept {
+  const double diameter = thickest(strands, count);
+  reach_ = kContactReach * diameter + 2 * std::min(motion, diameter);
+  while (!contacts_.gather(strands, count, reach_) && reach_ > 1e-3 * diameter) reach_ *= 0.5;
+  return contacts_.find(strands, count, reach_), !contacts_.contacts().empty();
+}
+
+bool CoupledStep::apart(const Strand* from, std::size_t count, const Vector3d* const* to) noexcept {
+  return guard_.look(from, count, to).fraction >= 1;
+}
+
+ConeProblem CoupledStep::last_problem() const noexcept {
+  return {rows_.size(), coupling_.w(), coupling_.stride(), q_.data(), mu_.data()};
+}
+
+// Motion of a's place against b's by the last step() of their systems.
+Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
+  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
+    const ThreadSystem& s = systems[strand];
+    return (1 - at) * s.step_of(edge) + at * s.step_of(s.problem().model->next(edge));
+  };
+  return moved(c.pair.strand_a, c.pair.edge_a, c.sa) - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
+}
+
+void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force,
+                       bool right) const noexcept {
+  const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f) {
+    ThreadSystem& s = systems[strand];
+    const std::size_t next = s.problem().model->next(edge);
+    s.push(edge, (1 - at) * f);
+    s.push(next, at * f);
+    if (!right) return;
+    s.push_right(edge, (1 - at) * f);
+    s.push_right(next, at * f);
+  };
+  on(c.pair.strand_a, c.pair.edge_a, c.sa, force);
+  on(c.pair.strand_b, c.pair.edge_b, c.sb, -force);
+}
+
+// Of a's place from b's, where the strands are now.
+Vector3d CoupledStep::apart_by(const StrandContact& c, const Strand* strands) const noexcept {
+  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+  return place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
+}
+
+// Places and normals are those of the last look; the gap between them is as it is now.
+void CoupledStep::renew_gaps(const Strand* strands) noexcept {
+  for (StrandContact& c : contacts_.contacts())
+    c.gap = c.normal.dot(apart_by(c, strands)) - strands[c.pair.strand_a].radius - strands[c.pair.strand_b].radius;
+}
+
+double CoupledStep::worst_penetration() const noexcept {
+  double worst = 0;
+  for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap);
+  return worst;
+}
+
+// Forces between strands such that the motion they bring about together with the rest obeys their laws. The systems'
+// step() is the motion without a change of these forces; afterwards with it.
+void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
+                         const CoupledSettings& settings, Executor& executor, StageWatch stage,
+                         CoupledOutcome& out) noexcept {
+  std::vector<StrandContact>& found = contacts_.contacts();
+  const double margin = kChosenMargin * thickest(strands, count);
+  rows_.clear();
+  chosen_.clear();
+  axes_.clear();
+  for (std::size_t j = 0; j < found.size(); ++j) {
+    StrandContact& c = found[j];
+    const Vector3d moving = relative(c, systems);
+    const double left = c.gap + c.normal.dot(moving);
+    if (left > margin && c.force.isZero(0)) continue;
+    if (rows_.size() == mu_.size()) {
+      out.overflow = true;
+      break;
+    }
+    const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+    const Vector3d so_far = apart_by(c, strands) -
+                            place_on(problems[c.pair.strand_a].x0->data(), a, c.pair.edge_a, c.sa) +
+                            place_on(problems[c.pair.strand_b].x0->data(), b, c.pair.edge_b, c.sb);
+    const Eigen::Matrix3d axes = axes_of(c.normal);
+    const std::size_t r = rows_.size();
+    Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
+    q = axes.transpose() * (so_far + moving);
+    q[0] = left;
+    f = axes.transpose() * c.force;
+    mu_[r] = settings.friction;
+    rows_.push_back({j, axes, so_far});
+    chosen_.push_back(c);
+    axes_.push_back(axes);
+  }
+  if (rows_.empty()) {
+    out.cone_residual = 0;
+    stage(StepStage::couple);
+    return;
+  }
+  for (std::size_t k = 0; k < count; ++k) {
+    inverses_[k] = systems + k;
+    // Where the contacts are, so that the next band is eliminated towards them.
+    double sum = 0, touches = 0;
+    for (const StrandContact& c : chosen_) {
+      if (c.pair.strand_a == k) sum += c.pair.edge_a, ++touches;
+      if (c.pair.strand_b == k) sum += c.pair.edge_b, ++touches;
+    }
+    if (touches > 0) systems[k].meet_at(static_cast<std::size_t>(sum / touches));
+  }
+  coupling_.build(strands, count, inverses_.data(), chosen_.data(), axes_.data(), rows_.size(), executor);
+  stage(StepStage::couple);
+
+  // The motion q is that with the forces so far: take their share out.
+  const std::size_t rows = 3 * rows_.size();
+  std::copy_n(force_.begin(), rows, start_.begin());
+  for (std::size_t r = 0; r < rows; ++r) {
+    const double* w = coupling_.w() + r * coupling_.stride();
+    double sum = 0;
+    for (std::size_t c = 0; c < rows; ++c) sum += w[c] * start_[c];
+    q_[r] -= sum;
+  }
+  const ConeOutcome solved = solver_.solve(last_problem(), settings.cone, force_.data());
+  out.cone_iterations += solved.iterations;
+  out.cone_residual = solved.residual;
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    StrandContact& c = found[rows_[r].contact];
+    const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
+    const Vector3d force = rows_[r].axes * f;
+    push(systems, c, force - c.force, true);
+    c.force = force;
+    c.sliding = f[0] > 0 && f.tail<2>().norm() >= (1 - 1e-6) * mu_[r] * f[0] && u.tail<2>().norm() > 0;
+  }
+  for (std::size_t k = 0; k < count; ++k) systems[k].solve();
+  stage(StepStage::solve);
+}
+
+void CoupledStep::place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
+                              double fraction) noexcept {
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::vector<Vector3d>& x = problems[k].state->x;
+    for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = x[i] + fraction * systems[k].step_of(i);
+    trial_of_[k] = trial_[k].data();
+  }
+}
+
+// The part of the move to the trial that crosses nothing, proven.
+double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
+                                  CoupledOutcome& out) noexcept {
+  const double part = clearance_.fraction(strands, count, trial_of_.data());
+  if (part >= 1) return fraction;
+  ++out.prevented;
+  return part * fraction;
+}
+
+CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
+                                  std::size_t count, const CoupledSettings& settings, Executor& executor,
+                                  StageWatch stage) noexcept {
+  CoupledOutcome out;
+  const double diameter = thickest(strands, count);
+  const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
+  int parts = 0;
+  for (std::size_t k = 0; k < count; ++k) {
+    systems[k].begin(problems[k], settings.step);
+    parts = std::max(parts, systems[k].motion_parts());
+    for (const HeldVertex& h : problems[k].drive->held)
+      parts = std::max(
+          parts,
+          static_cast<int>(std::ceil(std::min(1e3, (h.target - (*problems[k].x0)[h.vertex]).norm() / most_move))));
+  }
+  parts = std::min(parts, std::max(1, settings.step.iterations / 2));
+  double motion = parts > 0 ? 0.0 : 1.0;
+  double travelled = 0;          // since pairs were gathered, at most [mm]
+  double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
+  bool still = false, cut = false;
+  int blocked = 0;
+
+  for (int iteration = 0;; ++iteration) {
+    const bool last = still || blocked > kMostBlocked || iteration == settings.step.iterations;
+    ThreadSystem::Imbalance worst;
+    double load = 0, rounding = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      systems[k].ask_for(motion);
+      systems[k].find_frames(iteration == 0);
+      const ThreadSystem::Imbalance b = systems[k].assemble(last              ? rod::Hessian::none
+                                                            : getenv("EXACT") ? rod::Hessian::exact
+                                                                              : rod::Hessian::positive);
+      worst.multiplier = std::max(worst.multiplier, b.multiplier);
+      worst.finite = worst.finite && b.finite;
+      load = std::max(load, systems[k].load());
+      rounding = std::max(rounding, systems[k].rounding_force());
+    }
+    stage(StepStage::integrate);
+    if (iteration > 0) {
+      if (2 * travelled + kContactReach * diameter > reach_) {
+        contacts_.gather_again(strands, count, reach_);
+        travelled = 0;
+      }
+      if (cut || slid > kRenewMove * diameter || shifted > kContactReach * diameter) {
+        if (contacts_.find(strands, count, reach_) > 0) out.overflow = true;
+        slid = shifted = 0;
+        cut = false;
+      } else {
+        renew_gaps(strands);
+      }
+    }
+    for (const StrandContact& c : contacts_.contacts()) {
+      if (c.force.isZero(0)) continue;
+      push(systems, c, c.force, false);
+      load = std::max(load, c.force.norm());
+    }
+    for (std::size_t k = 0; k < count; ++k) {
+      const ThreadSystem::Imbalance b = systems[k].imbalance();
+      worst.force = std::max(worst.force, b.force);
+      worst.finite = worst.finite && b.finite;
+    }
+    stage(StepStage::detect);
+    out.finite = worst.finite;
+    if (!out.finite) break;
+    const double left = std::max(worst.force, worst.multiplier);
+    out.residual = left > rounding && load > 0 ? left / load : 0.0;
+    out.converged =
+        iteration > 0 && motion == 1.0 && blocked == 0 && left <= settings.step.residual_target * load + rounding &&
+        worst_penetration() <= kPenetrationLeft * diameter && out.cone_residual <= settings.cone.residual_target;
+    if (out.converged || last) break;
+
+    const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
+    for (std::size_t k = 0; k < count; ++k) {
+      systems[k].ask_for(asked);
+      systems[k].linearise(drag_ * load / (diameter * static_cast<double>(strands[k].vertices)));
+      systems[k].solve();
+    }
+    stage(StepStage::integrate);
+    couple(systems, problems, strands, count, settings, executor, stage, out);
+    ++out.iterations;
+
+    double furthest = 0, sum = 0, rest = 0;
+    for (std::size_t k = 0; k < count; ++k) {
+      rest = std::max(rest, problems[k].model->rest_length);
+      for (std::size_t i = 0; i < strands[k].vertices; ++i) {
+        sum += systems[k].step_of(i).sum();
+        furthest = std::max(furthest, systems[k].step_of(i).norm());
+      }
+    }
+    if (!std::isfinite(sum)) {
+      out.finite = false;
+      break;
+    }
+    double most_slid = 0;
+    for (const Row& row : rows_)
+      most_slid = std::max(most_slid, relative(contacts_.contacts()[row.contact], systems).norm());
+    // The trust region: moves for which places and normals of the contacts stay good.
+    const double over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
+    double fraction = 1;
+    if (over > 1) {
+      fraction = 1 / over;
+      drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
+    } else if (over < kSmallPart) {
+      drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
+    }
+    if (furthest > most_move) out.limited = true;
+    place_trial(systems, problems, count, fraction);
+    const double allowed = safe_fraction(strands, count, fraction, out);
+    if (allowed < fraction) {
+      fraction = allowed;
+      cut = true;
+      place_trial(systems, problems, count, fraction);
+    }
+    // The audit knows nothing of how the move was found.
+    for (int halving = 0; guard_.audit(strands, count, trial_of_.data()) > 0; ++halving) {
+      fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
+      place_trial(systems, problems, count, fraction);
+      if (fraction > 0) continue;
+      ++out.unproven;
+      break;
+    }
+    stage(StepStage::continuous);
+    blocked = fraction < kBlockedFraction && !out.limited ? blocked + 1 : 0;
+
+    motion += fraction * (asked - motion);
+    if (fraction == 1) motion = asked;
+    for (std::size_t k = 0; k < count; ++k) {
+      rod::RodState& state = *problems[k].state;
+      systems[k].foresee_tension(trial_[k]);
+      std::copy_n(trial_[k].begin(), state.x.size(), state.x.begin());
+      if (systems[k].stride() == 4)
+        for (std::size_t i = 0; i < problems[k].model->edges(); ++i)
+          systems[k].theta()[i] += fraction * systems[k].step()[4 * i + 3];
+      systems[k].ask_for(motion);
+      systems[k].place_held();
+    }
+    travelled += fraction * furthest;
+    shifted += fraction * furthest;
+    slid += fraction * most_slid;
+    still = motion == 1 && fraction == 1 && furthest < kStill * rest;
+    for (std::size_t k = 0; k < count; ++k)
+      if (systems[k].move_multipliers(fraction)) still = false;
+  }
+  out.motion = motion;
+  for (std::size_t k = 0; k < count; ++k) {
+    if (!out.finite) {
+      systems[k].undo();
+      continue;
+    }
+    systems[k].keep_reactions();
+    systems[k].finish();
+  }
+  return out;
+}
+
+}  // namespace ligature::contact

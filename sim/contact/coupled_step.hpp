@@ -1,0 +1,120 @@
+#pragma once
+/// The implicit step of threads that touch themselves and each other: Newton's method over all of them together.
+///
+/// One iteration: every thread is assembled and factored, with what it touches of rigid bodies inside its band; the
+/// motion that follows without a change of the forces between strands is solved for; the contacts between strands are
+/// found where they are now; their coupling matrix W = J A^-1 J^T turns the rest into one cone problem in these forces
+/// alone; with them all threads move. The thesis (3.7) does one such iteration a step; here they go on until forces are
+/// in balance or the bound is reached.
+///
+/// Nothing passes through anything: the move of an iteration is cut short before two strands would cross, and each move
+/// is proven free of crossings before it counts. What is held then stays behind, by a fraction that the outcome tells,
+/// and catches up in the steps that follow. Moves longer than kMostMove are damped by a drag that comes and goes (a
+/// trust region), which leaves the constraints as good as linear.
+#include <vector>
+
+#include "sim/base/executor.hpp"
+#include "sim/base/hash.hpp"
+#include "sim/contact/clearance.hpp"
+#include "sim/contact/cone_problem.hpp"
+#include "sim/contact/continuous.hpp"
+#include "sim/contact/coupling.hpp"
+#include "sim/contact/strand_contacts.hpp"
+#include "sim/contact/thread_system.hpp"
+#include "sim/contact/tolerances.hpp"
+#include "sim/contract/step_report.hpp"
+
+namespace ligature::contact {
+
+struct CoupledSettings {
+  StepSettings step;
+  ConeSettings cone;
+  double friction = 0;  ///< mu between strands
+};
+
+struct CoupledOutcome {
+  int iterations = 0;   ///< linearisations of all threads
+  double residual = 0;  ///< force imbalance of a vertex over the load
+  int cone_iterations = 0;
+  double cone_residual = 0;     ///< of the last cone problem
+  double motion = 1;            ///< fraction of the prescribed motion that was made
+  std::uint32_t prevented = 0;  ///< moves that were cut short before strands crossed
+  std::uint32_t unproven = 0;   ///< pairs that could not be proven apart; the move was undone
+  bool converged = false, limited = false, finite = true;
+  bool overflow = false;  ///< more contacts than capacity: the deepest were kept
+};
+
+/// Told at the end of each stage of an iteration.
+struct StageWatch {
+  void (*done)(void* context, StepStage stage) noexcept = nullptr;
+  void* context = nullptr;
+  void operator()(StepStage stage) const noexcept {
+    if (done) done(context, stage);
+  }
+};
+
+/// Workspace; takes all memory in the constructor.
+class CoupledStep {
+ public:
+  static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
+
+  /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
+  CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
+
+  /// True when strands are or may come near each other in this step: then solve() is for all threads.
+  /// @param motion bound on how far a vertex moves in this step [mm]. @rt as below
+  bool near(const Strand* strands, std::size_t count, double motion) noexcept;
+  /// After threads were moved by others (each alone): false when strands would have crossed on the way from x0.
+  bool apart(const Strand* from, std::size_t count, const Vector3d* const* to) noexcept;
+
+  /// Moves all threads; systems and problems: one a strand, systems not begun. The strands' vertices are those of the
+  /// problems' states. @rt bounded by iterations * (vertices + contacts^2 * cone iterations), no allocation
+  CoupledOutcome solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
+                       const CoupledSettings& settings, Executor& executor, StageWatch stage) noexcept;
+
+  StrandContacts& contacts() noexcept { return contacts_; }
+  const StrandContacts& contacts() const noexcept { return contacts_; }
+  /// What is carried from step to step.
+  void add_to(StateHash& hash) const noexcept {
+    contacts_.add_to(hash);
+    hash.add(drag_);
+  }
+  /// The last cone problem, for a file. Not for real-time code.
+  ConeProblem last_problem() const noexcept;
+  const double* last_start() const noexcept { return start_.data(); }
+
+ private:
+  struct Row {
+    std::size_t contact = 0;  ///< in contacts_
+    Eigen::Matrix3d axes;     ///< n, t1, t2
+    Vector3d moved;           ///< of the two places against each other since the start of the step
+  };
+  Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
+  void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
+  Vector3d apart_by(const StrandContact& c, const Strand* strands) const noexcept;
+  void renew_gaps(const Strand* strands) noexcept;
+  double worst_penetration() const noexcept;
+  void couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
+              const CoupledSettings& settings, Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
+  double safe_fraction(const Strand* strands, std::size_t count, double fraction, CoupledOutcome& out) noexcept;
+  void place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
+                   double fraction) noexcept;
+
+  StrandContacts contacts_;
+  CrossingGuard guard_;
+  Clearance clearance_;
+  Coupling coupling_;
+  ConeSolver solver_;
+  std::vector<Row> rows_;
+  std::vector<StrandContact> chosen_;           ///< contacts of the rows, side by side
+  std::vector<Eigen::Matrix3d> axes_;           ///< of the rows
+  std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
+  std::vector<const ThreadInverse*> inverses_;
+  std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
+  std::vector<std::vector<double>> trial_theta_;
+  std::vector<const Vector3d*> trial_of_;
+  double drag_ = kFirstDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
+  double reach_ = 0;          ///< that pairs were gathered for [mm]
+};
+
+}  // namespace ligature::contact
