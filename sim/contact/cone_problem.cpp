@@ -9,6 +9,12 @@
 namespace ligature::contact {
 namespace {
 
+constexpr double kNear = 4;                    // contacts closer than so many of the worst misfits are taken
+constexpr int kLastSweeps = 2;                 // of exact local solutions end a splitting
+constexpr int kMostRoundsInVain = 40;          // without a better point
+constexpr std::size_t kUnknownsPerRound = 50;  // a factorisation costs as much as its unknowns over this
+constexpr std::size_t kMostSplit = 640;        // contacts; above, sweeps are all there is
+
 bool finite(const double* x, std::size_t n) {
   double sum = 0;  // a NaN or an infinity survives any sum of products with zero
   for (std::size_t i = 0; i < n; ++i) sum += 0 * x[i];
@@ -26,10 +32,12 @@ void move(const ConeProblem& problem, const double* r, double* u) {
 }
 
 /// The norms of a natural map residual, contact by contact.
-struct Misfit {
-  double miss = 0, force = 0, load = 0;
+struct Norms {
+  double miss = 0, force = 0, load = 0, motion = 0;  // all squared
   void add(const LocalCone& contact, const double* q, const double* r, const double* u) {
-    miss += contact.miss(r, u);
+    const double own = contact.miss(r, u);
+    miss += own;
+    if (contact.wn > 0) motion = std::max(motion, own / (contact.rho * contact.rho));
     force += r[0] * r[0] + r[1] * r[1] + r[2] * r[2];
     const double pressed = contact.wn > 0 ? contact.rho * std::min(q[0], 0.0) : 0;
     load += pressed * pressed;
@@ -40,13 +48,13 @@ struct Misfit {
 }  // namespace
 
 double natural_residual(const ConeProblem& problem, const double* r, const double* u) noexcept {
-  Misfit misfit;
+  Norms norms;
   for (std::size_t i = 0; i < problem.count; ++i) {
     LocalCone contact;
     contact.prepare(problem.w + 3 * i * problem.stride + 3 * i, problem.stride, problem.mu[i]);
-    misfit.add(contact, problem.q + 3 * i, r + 3 * i, u + 3 * i);
+    norms.add(contact, problem.q + 3 * i, r + 3 * i, u + 3 * i);
   }
-  return misfit.relative();
+  return norms.relative();
 }
 
 ConeSolver::ConeSolver(std::size_t most_contacts)
@@ -58,13 +66,14 @@ ConeSolver::ConeSolver(std::size_t most_contacts)
       way_(3 * most_contacts),
       u_way_(3 * most_contacts),
       best_(3 * most_contacts),
-      u_best_(3 * most_contacts) {}
+      taken_(most_contacts),
+      splitting_(std::min(most_contacts, kMostSplit)) {}
 
-double ConeSolver::residual(const ConeProblem& problem, const double* r) const noexcept {
-  Misfit misfit;
+ConeSolver::Misfit ConeSolver::misfit(const ConeProblem& problem, const double* r) const noexcept {
+  Norms norms;
   for (std::size_t i = 0; i < problem.count; ++i)
-    misfit.add(contact_[i], problem.q + 3 * i, r + 3 * i, u_.data() + 3 * i);
-  return misfit.relative();
+    norms.add(contact_[i], problem.q + 3 * i, r + 3 * i, u_.data() + 3 * i);
+  return {norms.relative(), std::sqrt(norms.motion)};
 }
 
 ConeOutcome ConeSolver::solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
@@ -97,7 +106,9 @@ ConeOutcome ConeSolver::solve(const ConeProblem& problem, const ConeSettings& se
   out.iterations =
       settings.method == ConeMethod::standard ? standard(problem, settings, r) : thesis(problem, settings, r);
   move(problem, r, u_.data());  // free of what the updates left behind
-  out.residual = residual(problem, r);
+  const Misfit left = misfit(problem, r);
+  out.residual = left.relative;
+  out.motion = left.motion;
   return out;
 }
 
@@ -119,6 +130,10 @@ void ConeSolver::sweep(const ConeProblem& problem, double* r, bool exact) noexce
   }
 }
 
+bool ConeSolver::reached(const ConeSettings& settings, const Misfit& left) noexcept {
+  return left.relative <= settings.residual_target && left.motion <= settings.motion_target;
+}
+
 // Projected Gauss-Seidel (thesis, Algorithm 2), and on top of it the conjugate directions of Silcowitz-Hansen et al.
 // 2010: what a sweep changes is taken for minus a gradient, Fletcher-Reeves, started afresh where the sweeps grow. The
 // thesis bounds the step "to where (3.84) holds"; a sweep leaves pressed contacts at a gap of rounding errors, which
@@ -130,13 +145,13 @@ int ConeSolver::thesis(const ConeProblem& problem, const ConeSettings& settings,
   double square_before = 0;
   int done = 0;
   while (done < settings.iterations) {
-    if (settings.residual_target > 0 && residual(problem, r) <= settings.residual_target) break;
+    if (settings.residual_target > 0 && reached(settings, misfit(problem, r))) break;
     std::copy_n(r, n, before_.data());
     std::copy_n(u_.data(), n, u_before_.data());
     sweep(problem, r, false);
     ++done;
     if (!conjugate || done == settings.iterations) continue;  // a sweep ends it, never a step along p
-    if (settings.residual_target > 0 && residual(problem, r) <= settings.residual_target) break;
+    if (settings.residual_target > 0 && reached(settings, misfit(problem, r))) break;
     double square = 0;
     for (std::size_t j = 0; j < n; ++j) square += (r[j] - before_[j]) * (r[j] - before_[j]);
     if (!(square > 0)) break;  // still
@@ -177,41 +192,62 @@ int ConeSolver::thesis(const ConeProblem& problem, const ConeSettings& settings,
   return done;
 }
 
+// Sweeps as long as they promise to do; else the splitting, from the best so far; the best of all is returned.
 int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
-  const std::size_t n = 3 * problem.count;
-  double least = residual(problem, r), square_before = 0;
+  const std::size_t m = problem.count, n = 3 * m;
+  Misfit now = misfit(problem, r), least = now;
   std::copy_n(r, n, best_.data());
-  int done = 0;
-  while (done < settings.iterations && !(least <= settings.residual_target)) {
-    std::copy_n(r, n, before_.data());
-    std::copy_n(u_.data(), n, u_before_.data());
+  int done = 0, kept_at = 0;
+  const auto look = [&] {
+    now = misfit(problem, r);
+    if (!(now.relative < least.relative)) return;
+    least = now;
+    kept_at = done;
+    std::copy_n(r, n, best_.data());
+  };
+  const auto back = [&] {
+    std::copy_n(best_.data(), n, r);
+    move(problem, r, u_.data());
+    now = least;
+  };
+  const auto over = [&] { return done >= settings.iterations || reached(settings, least); };
+  const auto promising = [&](const Misfit& before) {  // three more like the last would do
+    const double a = now.relative / before.relative, b = now.motion / before.motion;
+    return a * a * a * now.relative <= settings.residual_target && !(b * b * b * now.motion > settings.motion_target);
+  };
+  for (Misfit before = now; !over() && (done == 0 || promising(before));) {
+    before = now;
     sweep(problem, r, true);
     ++done;
-    const double now = residual(problem, r);
-    if (now < least) {
-      least = now;
-      std::copy_n(r, n, best_.data());
+    look();
+  }
+  if (over()) {
+    std::copy_n(best_.data(), n, r);
+    return done;
+  }
+  back();
+  // Contacts far from touching would cost much and change nothing; the sweeps below see all.
+  double near = least.motion;
+  for (std::size_t i = 0; i < m; ++i) near = std::max(near, -u_[3 * i]);
+  std::size_t count = 0;
+  for (std::size_t i = 0; i < m; ++i)
+    if (contact_[i].wn > 0 && (r[3 * i] > 0 || u_[3 * i] <= kNear * near)) taken_[count++] = i;
+  const int cost = 1 + static_cast<int>(3 * count / kUnknownsPerRound);
+  if (count > 1 && count <= splitting_.most() && done + cost + kLastSweeps < settings.iterations) {
+    splitting_.start(problem, contact_.data(), taken_.data(), count);
+    done += cost;
+    kept_at = done;
+    while (done + kLastSweeps < settings.iterations && done - kept_at < kMostRoundsInVain && !over()) {
+      splitting_.round(problem, contact_.data(), r, u_.data());
+      ++done;
+      look();
     }
-    double square = 0;
-    for (std::size_t j = 0; j < n; ++j) square += (r[j] - before_[j]) * (r[j] - before_[j]);
-    if (!(square > 0)) break;
-    if (done == 1 || !(square <= square_before)) {
-      for (std::size_t j = 0; j < n; ++j) {
-        way_[j] = done == 1 ? r[j] - before_[j] : 0;
-        u_way_[j] = done == 1 ? u_[j] - u_before_[j] : 0;
-      }
-      square_before = square;
-      continue;
-    }
-    const double beta = square / square_before;
-    square_before = square;
-    for (std::size_t j = 0; j < n; ++j) {
-      const double swept = r[j] - before_[j], u_swept = u_[j] - u_before_[j];
-      r[j] += beta * way_[j];
-      u_[j] += beta * u_way_[j];
-      way_[j] = beta * way_[j] + swept;
-      u_way_[j] = beta * u_way_[j] + u_swept;
-    }
+    back();
+  }
+  while (!over()) {
+    sweep(problem, r, true);
+    ++done;
+    look();
   }
   std::copy_n(best_.data(), n, r);
   return done;

@@ -11,16 +11,18 @@
 /// r - P_K(r - rho (u + mu |u_t| n)) is zero exactly at a solution.
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "sim/base/result.hpp"
 #include "sim/contact/cone_local.hpp"
+#include "sim/contact/cone_splitting.hpp"
 
 namespace ligature::contact {
 
 enum class ConeMethod : std::uint8_t {
-  standard,  ///< the product's: warm start, exact-cone sweeps, acceleration where the residual asks for it
+  standard,  ///< the product's: exact-cone sweeps while they promise to do, else alternating directions, best returned
   nncg,      ///< non-smooth nonlinear conjugate gradients as the thesis has them, with its limit on the step
   pgs,       ///< projected Gauss-Seidel as the thesis has it
 };
@@ -36,13 +38,18 @@ struct ConeProblem {
 
 struct ConeSettings {
   ConeMethod method = ConeMethod::standard;
-  int iterations = 60;            ///< sweeps or gradient steps at most, of all kinds together
+  int iterations = 60;  ///< sweeps, gradient steps, rounds at most, of all kinds together; a factorisation of n
+                        ///< unknowns counts as 1 + n / 50 of them
   double residual_target = 1e-6;  ///< stops below; 0 = never before the bound
+  /// ... and below this in every contact's own misfit as a motion, |r - P_K(..)| / rho [mm]: where a thread is held by
+  /// next to nothing, W is so soft that a residual of 1e-7 still leaves penetrations of many radii
+  double motion_target = std::numeric_limits<double>::infinity();
 };
 
 struct ConeOutcome {
   int iterations = 0;   ///< spent
   double residual = 0;  ///< of the forces returned, relative to the load
+  double motion = 0;    ///< worst misfit of a contact as a motion: gap or slip that should not be [mm]
 };
 
 /// Natural map residual with rho of a contact the inverse of the mean diagonal of its block of W, over the larger of
@@ -55,13 +62,17 @@ class ConeSolver {
   explicit ConeSolver(std::size_t most_contacts);
   /// @param r forces, in: warm start (need not be in the cone), out: in the cone, whatever happened on the way [uN]
   /// (3m)
-  /// @rt bounded by iterations * m^2, no allocation
+  /// @rt bounded by iterations * m^2 and one factorisation (m^3), no allocation
   ConeOutcome solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
   /// W r + q of the forces returned last. (3m)
   const double* motion() const noexcept { return u_.data(); }
 
  private:
-  double residual(const ConeProblem& problem, const double* r) const noexcept;
+  struct Misfit {
+    double relative = 0, motion = 0;
+  };
+  static bool reached(const ConeSettings& settings, const Misfit& left) noexcept;
+  Misfit misfit(const ConeProblem& problem, const double* r) const noexcept;
   void sweep(const ConeProblem& problem, double* r, bool exact) noexcept;
   int thesis(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
   int standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
@@ -71,7 +82,9 @@ class ConeSolver {
   std::vector<double> u_;                  // W r + q, kept up while r moves               (3m)
   std::vector<double> before_, u_before_;  // r and u before a sweep                       (3m)
   std::vector<double> way_, u_way_;        // p and W p of the conjugate directions        (3m)
-  std::vector<double> best_, u_best_;      // the r, u with the least residual             (3m)
+  std::vector<double> best_;               // the r with the least residual               (3m)
+  std::vector<std::size_t> taken_;         // contacts that the splitting is about         (m)
+  ConeSplitting splitting_;
 };
 
 /// A contact problem with its memory, to be kept in a file for the regression set.
