@@ -151,6 +151,28 @@ inline VectorXd newton(const Problem& p, VectorXd r, double target, int most, do
   return r;
 }
 
+/// Alternating directions on the whole problem, in double: where Newton is to begin.
+inline VectorXd alternate(const Problem& p, VectorXd z, double sigma, int rounds) {
+  const Index n = 3 * p.m();
+  VectorXd soft(n), y = VectorXd::Zero(n);
+  for (Index i = 0; i < p.m(); ++i) soft.segment<3>(3 * i).setConstant(p.rho(i) > 0 ? sigma / p.rho(i) : 1);
+  MatrixXd a = p.w;
+  a.diagonal() += soft;
+  const Eigen::LLT<MatrixXd> factors(a);
+  VectorXd best = z;
+  double least = residual(p, z);
+  for (int k = 0; k < rounds; ++k) {
+    VectorXd g = soft.cwiseProduct(z - y) - p.q;
+    for (Index i = 0; i < p.m(); ++i) g(3 * i) -= p.mu(i) * soft(3 * i) * y.segment<2>(3 * i + 1).norm();
+    const VectorXd x = factors.solve(g) + y;
+    for (Index i = 0; i < p.m(); ++i) z.segment<3>(3 * i) = nearest_in_cone(x.segment<3>(3 * i), p.mu(i));
+    y = x - z;
+    if (k % 20 == 19)
+      if (const double now = residual(p, z); now < least) least = now, best = z;
+  }
+  return best;
+}
+
 inline Solution solve(const ConeProblem& problem, const double* start = nullptr, double target = 1e-11,
                       int rounds = 60) {
   const Problem p = dense(problem);
@@ -164,7 +186,14 @@ inline Solution solve(const ConeProblem& problem, const double* start = nullptr,
   VectorXd best = r;
   double least = residual(p, r);
   for (int k = 0; k < rounds && least > target; ++k) {
-    for (int s = 0; s < 20 + 10 * k; ++s) sweep(p, r, s % 2 == 1);
+    // the last two for W that is soft as a whole and stiff in its parts
+    constexpr double kSigmas[] = {0.3, 0.03, 1e-6, 1e-7};
+    if (k > 0) r = alternate(p, r, kSigmas[k % 4], 1000);
+    if (const double now = residual(p, r); now < least) least = now, best = r;
+    if (const VectorXd tried = newton(p, r, target, 40, 0); residual(p, tried) < least)
+      least = residual(p, tried), best = tried;
+    if (least <= target) break;
+    for (int s = 0; s < 20; ++s) sweep(p, r, s % 2 == 1);
     for (const double shift : {0.0, 1e-9, 1e-5}) {
       const VectorXd tried = newton(p, r, target, 40, shift);
       const double now = residual(p, tried);
