@@ -241,6 +241,29 @@ std::vector<BulletSettings> bullet_settings() {
   return all;
 }
 
+void print_heading() {
+  std::fprintf(stderr, "  %-26s %7s %7s %7s %7s %7s %5s %9s %9s %8s %8s %8s %8s  %-16s\n", "processor time, ms", "p50",
+               "p99", "p99.9", "max", "1 step", "cont.", "residual", "contact", "penetr/r", "slip/d", "ends/d",
+               "joint/r", "state");
+}
+
+void print(const Timing& t) {
+  std::fprintf(stderr, "  %-26s %7.2f %7.2f %7.2f %7.2f %7.2f %5d ", t.name.c_str(), t.frame_ms.at(0.5),
+               t.frame_ms.at(0.99), t.frame_ms.at(0.999), t.frame_ms.max(), t.step_ms.max(), t.contacts);
+  const bool peer = t.name.starts_with("Bullet");
+  if (peer)
+    std::fprintf(stderr, "%9s %9s ", "-", "-");
+  else
+    std::fprintf(stderr, "%9.1e %9.1e ", t.residual, t.contact_residual);
+  std::fprintf(stderr, "%8.4f %8.3f %8.3f ", t.penetration, t.slip, t.travel);
+  if (peer)
+    std::fprintf(stderr, "%8.3f  ", t.worst_joint);
+  else
+    std::fprintf(stderr, "%8s  ", "-");
+  std::fprintf(stderr, "%016llx%s%s\n", static_cast<unsigned long long>(t.hash), t.finite ? "" : "  NOT FINITE",
+               t.settled ? "" : "  (ends not at rest when timing began)");
+}
+
 std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& scene) {
   const auto drawn = world::World::create(scene.params, scene.capacity);
   std::vector<std::vector<Vec3>> vertices;
@@ -261,6 +284,7 @@ std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& sce
   constexpr double kMost_s = 15;
   prepare(scene, kMost_s, engine, preparation);
   dump(options, scene, "Bullet pulled", pulled.curves());
+  careful.substeps = 1;
   BulletChain tight(pulled, careful);
   Timing rest;
   engine = engine_of(tight);
@@ -287,32 +311,10 @@ std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& sce
         [] {});
     timing.hash = chain.state_hash();
     dump(options, scene, settings.name, chain.curves());
+    print(timing);
     timings.push_back(std::move(timing));
   }
   return timings;
-}
-
-void print_heading() {
-  std::fprintf(stderr, "  %-26s %7s %7s %7s %7s %7s %5s %9s %9s %8s %8s %8s %8s  %-16s\n", "processor time, ms", "p50",
-               "p99", "p99.9", "max", "1 step", "cont.", "residual", "contact", "penetr/r", "slip/d", "ends/d",
-               "joint/r", "state");
-}
-
-void print(const Timing& t) {
-  std::fprintf(stderr, "  %-26s %7.2f %7.2f %7.2f %7.2f %7.2f %5d ", t.name.c_str(), t.frame_ms.at(0.5),
-               t.frame_ms.at(0.99), t.frame_ms.at(0.999), t.frame_ms.max(), t.step_ms.max(), t.contacts);
-  const bool peer = t.name.starts_with("Bullet");
-  if (peer)
-    std::fprintf(stderr, "%9s %9s ", "-", "-");
-  else
-    std::fprintf(stderr, "%9.1e %9.1e ", t.residual, t.contact_residual);
-  std::fprintf(stderr, "%8.4f %8.3f %8.3f ", t.penetration, t.slip, t.travel);
-  if (peer)
-    std::fprintf(stderr, "%8.3f  ", t.worst_joint);
-  else
-    std::fprintf(stderr, "%8s  ", "-");
-  std::fprintf(stderr, "%016llx%s%s\n", static_cast<unsigned long long>(t.hash), t.finite ? "" : "  NOT FINITE",
-               t.settled ? "" : "  (ends not at rest when timing began)");
 }
 
 json to_json(const Timing& t) {
@@ -442,10 +444,7 @@ bool measure_knots(Table& table, const KnotOptions& options) {
     std::vector<Timing> peers;
     if (options.peer) {
       peers = time_bullet(options, scene);
-      for (const Timing& timing : peers) {
-        print(timing);
-        rows.push_back(to_json(timing));
-      }
+      for (const Timing& timing : peers) rows.push_back(to_json(timing));
     }
     json entry{{"scene", scene.name}, {"title", scene.title}, {"rows", rows}};
     if (!ours.empty() && scene.budget_ms > 0)
