@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "config/document.hpp"
+#include "config/mesh_file.hpp"
 #include "config/overlap.hpp"
 #include "config/scenario_parts.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "sim/base/units.hpp"
 #include "sim/contract/scene_snapshot.hpp"
+#include "sim/world/obstacles.hpp"
 
 namespace ligature::config {
 
@@ -17,27 +19,59 @@ using world::ForcepsParams;
 using world::ObstacleParams;
 using world::ThreadParams;
 
-constexpr std::size_t kMaxPlanes = 8;
 constexpr int kThesisContactIterations = 10;  // of nncg and pgs, unless the file says otherwise
-constexpr double kTouchTolerance = 1e-6;      // of the radius: a thread drawn touching the plane touches it
+constexpr Range kObstacleDiameter{.low = 1e-3, .high = 1e5};
+constexpr double kLeastLength = 1e-3;  // of the axis of an obstacle [mm]
 
+std::string_view shape_name(ObstacleParams::Shape shape) {
+  using Shape = ObstacleParams::Shape;
+  return shape == Shape::plane      ? "plane"
+         : shape == Shape::sphere   ? "sphere"
+         : shape == Shape::cylinder ? "cylinder"
+         : shape == Shape::capsule  ? "capsule"
+                                    : "mesh";
+}
+
+/// Keys of other shapes are unknown to this one: each would be ignored.
 ObstacleParams read_obstacle(Table& t, std::vector<std::string>& names) {
-  enum class Shape { plane, other };
+  using Shape = ObstacleParams::Shape;
+  constexpr Range kPlace = between(-1e6, 1e6);
   ObstacleParams p;
   p.name = read_name(t, "obstacle" + std::to_string(names.size() + 1), names);
-  const Shape shape = t.need_choice("shape", Shape::plane,
-                                    {{"plane", Shape::plane},
-                                     {"cylinder", Shape::other},
-                                     {"capsule", Shape::other},
-                                     {"sphere", Shape::other},
-                                     {"mesh", Shape::other}});
-  if (shape == Shape::other) {
-    t.reject("shape", "plane", "other obstacles are not supported by this version yet");
-    // Their keys are known, so that this one line is what is said.
-    for (const auto* key : {"from_mm", "to_mm", "centre_mm", "diameter_mm", "file"}) t.accept(key);
+  p.shape = t.need_choice("shape", Shape::plane,
+                          {{"plane", Shape::plane},
+                           {"cylinder", Shape::cylinder},
+                           {"capsule", Shape::capsule},
+                           {"sphere", Shape::sphere},
+                           {"mesh", Shape::mesh}});
+  switch (p.shape) {
+    case Shape::plane:
+      p.point = t.get_vec3("point_mm", p.point, kPlace);
+      p.normal = t.get_direction("normal", p.normal);
+      break;
+    case Shape::sphere:
+      p.point = t.get_vec3("centre_mm", p.point, kPlace);
+      p.diameter_mm = t.need_number("diameter_mm", kObstacleDiameter);
+      break;
+    case Shape::cylinder:
+    case Shape::capsule:
+      p.from = t.need_vec3("from_mm", kPlace);
+      p.to = t.need_vec3("to_mm", kPlace);
+      p.diameter_mm = t.need_number("diameter_mm", kObstacleDiameter);
+      if (t.clean() && norm(p.to - p.from) < kLeastLength)
+        t.reject_as("to_mm", "where from_mm is", "a micrometre or more from it", "a ball is a sphere");
+      break;
+    case Shape::mesh:
+      if (const auto file = t.need_path("file", Table::PathKind::file); !file.empty()) {
+        if (auto mesh = load_mesh(file); mesh) {
+          p.vertices = std::move(mesh->vertices);
+          p.triangles = std::move(mesh->triangles);
+        } else {
+          t.reject_as("file", mesh.error().message, "a closed triangle mesh in mm", "mend it, or export it anew");
+        }
+      }
+      break;
   }
-  p.point = t.get_vec3("point_mm", p.point, between(-1e6, 1e6));
-  p.normal = t.get_direction("normal", p.normal);
   p.velocity = t.get_vec3("velocity_mm_per_s", p.velocity, kSpeed);
   const Span span = read_span(t);
   p.from_s = span.from_s;
@@ -73,21 +107,13 @@ ForcepsParams read_jaws(Table& t) {
 }
 
 void check_start(std::vector<Table>& tables, const world::WorldParams& params) {
-  for (std::size_t i = 0; i < params.threads.size(); ++i) {
-    const ThreadParams& thread = params.threads[i];
-    const double radius = 0.5 * thread.diameter_mm;
-    for (const ObstacleParams& plane : params.obstacles) {
-      // A straight piece between two points above a plane is above it, so that the drawn points are enough.
-      const auto sunk = std::find_if(thread.points.begin(), thread.points.end(), [&](Vec3 p) {
-        return dot(plane.normal, p - plane.point) < radius * (1 - kTouchTolerance);
-      });
-      if (sunk == thread.points.end()) continue;
-      tables[i].reject_as(tables[i].has("points_mm") ? "points_mm" : "points_file",
-                          "inside a plane at point " + std::to_string(sunk - thread.points.begin()),
-                          "at least the thread's radius above every plane", "lift the thread or lower the plane");
-      break;
-    }
-  }
+  const auto inside = world::first_inside(params.threads, params.obstacles);
+  if (!inside) return;
+  Table& t = tables[inside->thread];
+  t.reject_as(t.has("points_mm") ? "points_mm" : "points_file",
+              "inside " + std::string(shape_name(params.obstacles[inside->obstacle].shape)) + " '" +
+                  params.obstacles[inside->obstacle].name + "' at point " + std::to_string(inside->point),
+              "at least the thread's radius outside of every obstacle", "move one of the two");
 }
 
 void check_overlap(std::vector<Table>& tables, const world::WorldParams& params) {
@@ -196,7 +222,7 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
 
   auto threads = read_threads(root, s.capacity, most_vertices, w.threads);
   std::vector<std::string> names;
-  for (Table& t : root.get_tables("obstacle", 0, kMaxPlanes)) w.obstacles.push_back(read_obstacle(t, names));
+  for (Table& t : root.get_tables("obstacle", 0, world::kMaxObstacles)) w.obstacles.push_back(read_obstacle(t, names));
   if (root.clean()) check_start(threads, w);
   if (root.clean()) check_overlap(threads, w);
   w.schedule = read_schedule(root, w);

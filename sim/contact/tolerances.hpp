@@ -20,15 +20,17 @@ inline constexpr double kMostWholeTurn = 1e-3;    ///< of a free thread, that ba
 inline constexpr double kMostGuessedTurn = 1.0;   ///< likewise, before the step [rad]
 inline constexpr double kSmallWholeTurn = 1e-13;  ///< below, it is balanced [rad]
 inline constexpr int kMostWholeRounds = 6;        ///< of balancing
-inline constexpr double kLeastShift = 1e-9;   ///< of an indefinite Hessian, to the stiffness of bending or of the load
-inline constexpr double kShiftGrowth = 10;    ///< from one try to the next
-inline constexpr int kMostShifts = 10;        ///< tries
-inline constexpr int kMostTrusted = 4;        ///< steps without descent before the search goes back
-inline constexpr double kArmijo = 1e-4;       ///< least fall of the merit over what its slope promises
-inline constexpr double kMeritNoise = 1e-13;  ///< relative rounding of a sum of energies
-inline constexpr int kMostHalvings = 30;      ///< of a Newton step
-inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration that was cut off, to its rest length
-inline constexpr double kFollowedTurn = 1.0;  ///< a held frame turns further in parts, so that turns are counted,
+inline constexpr double kLeastShift = 1e-9;    ///< of an indefinite Hessian, to the stiffness of bending or of the load
+inline constexpr double kShiftGrowth = 10;     ///< from one try to the next
+inline constexpr int kMostShifts = 10;         ///< tries
+inline constexpr int kMostTrusted = 4;         ///< steps without descent before the search goes back
+inline constexpr double kArmijo = 1e-4;        ///< least fall of the merit over what its slope promises
+inline constexpr double kMeritNoise = 1e-13;   ///< relative rounding of a sum of energies
+inline constexpr int kMostHalvings = 30;       ///< of a Newton step
+inline constexpr double kMostStretch = 1.2;    ///< of an edge after an iteration that was cut off, to its rest length
+inline constexpr double kObstacleReach = 1.0;  ///< from a body other than a plane contacts are looked for [mm]
+inline constexpr double kSameSide = 0.7;       ///< cosine of two normals that belong to one contact with a mesh
+inline constexpr double kFollowedTurn = 1.0;   ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
 
 // Contact between strands.

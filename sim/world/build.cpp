@@ -6,6 +6,7 @@
 
 #include "sim/base/eigen.hpp"
 #include "sim/contract/scene_snapshot.hpp"
+#include "sim/world/obstacles.hpp"
 
 namespace ligature::world {
 namespace {
@@ -142,6 +143,28 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   }
 }
 
+void check_obstacle(Checker& c, const ObstacleParams& o, const std::string& name) {
+  using Shape = ObstacleParams::Shape;
+  c.is_finite(name + " velocity", o.velocity);
+  c.is_finite(name + " times", {o.from_s, o.until_s, 0});
+  const auto place = [&](const char* what, Vec3 at) {
+    if (!(norm(at) <= 1e7)) c.say(name + what + " is not within 1e7 mm: mend it");
+  };
+  place(" point", o.point);
+  place(" from", o.from);
+  place(" to", o.to);
+  if (o.shape == Shape::plane)
+    c.range(name + " normal length", norm(o.normal), 1e-6, 1e6, "it points out of the solid");
+  else if (o.shape != Shape::mesh)
+    c.range(name + " diameter_mm", o.diameter_mm, 1e-3, 1e5, "1 is usual");
+  if (o.shape == Shape::cylinder || o.shape == Shape::capsule)
+    c.range(name + " length_mm", norm(o.to - o.from), 1e-3, 1e7, "its ends lie apart");
+  if (o.shape == Shape::mesh && c.ok()) {
+    if (const auto mesh = check_mesh(o.vertices, o.triangles); !mesh)
+      c.say(name + " is a mesh that cannot be used, " + mesh.error().message + ": mend it");
+  }
+}
+
 void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& params) {
   using Key = ScheduleEntry::Key;
   c.range("schedule.time_s", e.time_s, 0, kForever, "seconds from the start");
@@ -215,13 +238,8 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   if (params.obstacles.size() > kMaxObstacles)
     c.say("obstacles are " + std::to_string(params.obstacles.size()) + ", must be at most " +
           std::to_string(kMaxObstacles) + ": remove some");
-  for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
-    const std::string name = "obstacle " + std::to_string(p);
-    c.is_finite(name + " point", params.obstacles[p].point);
-    c.range(name + " normal length", norm(params.obstacles[p].normal), 1e-6, 1e6, "it points out of the solid");
-    c.is_finite(name + " velocity", params.obstacles[p].velocity);
-    c.is_finite(name + " times", {params.obstacles[p].from_s, params.obstacles[p].until_s, 0});
-  }
+  for (std::size_t p = 0; p < params.obstacles.size() && c.ok(); ++p)
+    check_obstacle(c, params.obstacles[p], "obstacle " + std::to_string(p));
   for (const ScheduleEntry& e : params.schedule) check_schedule(c, e, params);
   if (params.forceps_present)
     for (std::size_t f = 0; f < kInstruments; ++f) {
@@ -256,6 +274,9 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   if (params.threads.size() <= kMaxThreads && pieces > kMaxThreads)
     c.say("threads and pieces that cuts make are " + std::to_string(pieces) + ", must be at most " +
           std::to_string(kMaxThreads) + ": leave cuts out");
+  std::vector<contact::Obstacle> bodies;
+  if (c.ok())
+    for (const ObstacleParams& o : params.obstacles) bodies.push_back(build_obstacle(o));
   std::size_t vertices = 0;
   for (std::size_t i = 0; i < params.threads.size() && c.ok(); ++i) {
     const ThreadParams& t = params.threads[i];
@@ -274,18 +295,16 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     vertices += x.size() + check_cuts(c, params, i, name);
     if (!c.ok()) break;
     const double radius = 0.5 * t.diameter_mm;
-    for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
-      const ObstacleParams& plane = params.obstacles[p];
-      const Vec3 n = (1.0 / norm(plane.normal)) * plane.normal;
-      for (std::size_t k = 0; k < x.size(); ++k) {
-        const double gap = dot(n, from_eigen(x[k]) - plane.point) - radius;
-        if (gap < -1e-6 * radius - 1e-12) {
+    for (std::size_t p = 0; p < bodies.size() && c.ok(); ++p)
+      for (std::size_t k = 0; k < x.size() && c.ok(); ++k) {
+        const double near = 2 * radius;
+        double gap = bodies[p].nearest(x[k], near).distance - radius;
+        if (bodies[p].touches_edges() && (t.closed || k + 1 < x.size()))
+          gap = std::min(gap, bodies[p].nearest(x[k], x[(k + 1) % x.size()], near).distance - radius);
+        if (gap < -1e-6 * radius - 1e-12)
           c.say(name + " overlaps obstacle " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +
-                std::to_string(k) + ": lift it (its axis stays a radius off)");
-          break;
-        }
+                std::to_string(k) + ": move it away (its axis stays a radius off)");
       }
-    }
   }
   return c.result();
 }
@@ -421,6 +440,27 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
   t.clamps.reserve(from.clamps.capacity());
   t.loads.reserve(from.loads.capacity());
   return t;
+}
+
+contact::Obstacle build_obstacle(const ObstacleParams& p) {
+  using Shape = ObstacleParams::Shape;
+  switch (p.shape) {
+    case Shape::plane:
+      break;
+    case Shape::sphere:
+      return contact::Obstacle::sphere(to_eigen(p.point), 0.5 * p.diameter_mm);
+    case Shape::cylinder:
+      return contact::Obstacle::cylinder(to_eigen(p.from), to_eigen(p.to), 0.5 * p.diameter_mm);
+    case Shape::capsule:
+      return contact::Obstacle::capsule(to_eigen(p.from), to_eigen(p.to), 0.5 * p.diameter_mm);
+    case Shape::mesh: {
+      std::vector<Eigen::Vector3d> vertices;
+      vertices.reserve(p.vertices.size());
+      for (const Vec3& v : p.vertices) vertices.push_back(to_eigen(v));
+      return contact::Obstacle::mesh(*contact::TriangleMesh::create(std::move(vertices), p.triangles));
+    }
+  }
+  return contact::Obstacle::plane(to_eigen(p.point), to_eigen(p.normal));
 }
 
 instrument::ForcepsModel build_forceps(const ForcepsParams& f, double lost_release_s) {

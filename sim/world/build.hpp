@@ -32,6 +32,9 @@ std::size_t cut_vertex(const ThreadParams& thread, double s_mm);
 /// room for all that `from` has. Where it was cut off its mass and drag are those of an end.
 Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t vertices);
 
+/// @pre check() found nothing wrong with it
+contact::Obstacle build_obstacle(const ObstacleParams& obstacle);
+
 instrument::ForcepsModel build_forceps(const ForcepsParams& forceps, double lost_release_s);
 
 }  // namespace ligature::world

@@ -13,7 +13,78 @@ constexpr double kSteep = 0.3;  // sine of the angle to a plane's normal below w
 }  // namespace
 
 void World::State::detect_obstacles(std::uint32_t thread) noexcept {
-  for (std::size_t group = 0; group < slot_groups.size(); ++group) detect_plane(thread, group);
+  for (std::size_t group = 0; group < slot_groups.size(); ++group) {
+    const SlotGroup& g = slot_groups[group];
+    if (obstacles[g.obstacle].body.shape() == contact::Obstacle::Shape::plane)
+      detect_plane(thread, group);
+    else if (g.first)
+      detect_body(thread, group);
+  }
+}
+
+// Where a vertex or an edge may touch a body several slots may remember it: a touch goes on in that whose normal is
+// nearest to its own.
+void World::State::detect_body(std::uint32_t thread, std::size_t group) noexcept {
+  const Thread& t = threads[thread];
+  const SlotGroup& g = slot_groups[group];
+  const contact::Obstacle& body = obstacles[g.obstacle].body;
+  const double dt = params.step_s, radius = t.model.radius;
+  const std::size_t count = body.most_touches(), places = g.of_edges ? t.model.edges() : t.x0.size();
+  contact::Obstacle::Touches touches;
+  for (std::size_t i = 0; i < t.x0.size(); ++i) {
+    touches.clear();
+    if (i < places) {
+      const std::size_t next = g.of_edges ? t.model.next(i) : i;
+      const Vector3d &p = t.x0[i], &q = t.x0[next];
+      const Vector3d dp = dt * t.state.v[i], dq = dt * t.state.v[next];
+      const double speed = std::sqrt(std::max(dp.squaredNorm(), dq.squaredNorm()));
+      const double near = radius + contact::kObstacleReach + speed;
+      if (body.box_distance(p.cwiseMin(q), p.cwiseMax(q)) < near + speed) {
+        if (g.of_edges)
+          body.touch(p, q, dp, dq, radius, near, touches);
+        else
+          body.touch(p, dp, radius, near, touches);
+      }
+    }
+    std::array<bool, contact::kMostTouches> taken{};
+    for (std::size_t k = 0; k < touches.size(); ++k) {
+      contact::Obstacle::Touch touch = touches[k];
+      std::size_t best = count;
+      double cosine = -2;
+      for (std::size_t j = 0; j < count; ++j) {
+        const Memory& m = memory[obstacle_slot(group + j, t, i)];
+        const double own = m.live ? m.normal_A.dot(touch.normal) : -1.5;
+        if (!taken[j] && own > cosine) cosine = own, best = j;
+      }
+      taken[best] = true;
+      const std::size_t slot = obstacle_slot(group + best, t, i);
+      Memory& m = memory[slot];
+      Constraint c;
+      c.vertex = static_cast<std::uint32_t>(i);
+      c.w0 = 1 - touch.s;
+      c.w1 = touch.s;
+      c.of_edge = g.of_edges;
+      c.obstacle = g.obstacle;
+      const Vector3d place = contact::place(t.x0, c);
+      if (touch.distance < 0 && m.live) {  // inside the solid: out again on the side that it was on
+        touch.normal = m.normal_A;
+        touch.offset = touch.normal.dot(place + body.moved()) - touch.distance;
+      }
+      if (m.live && cosine < contact::kSameSide) m.force.setZero();
+      m.live = true;
+      m.normal_A = touch.normal;
+      c.normal = touch.normal;
+      c.offset = touch.offset + radius;
+      c.slack = std::max(0.0, radius - touch.distance - contact::kRecoverySpeed * dt);
+      c.anchor = place + body.moved();
+      c.friction = params.friction.thread_obstacle;
+      c.most = contact::kMostBenchForce;
+      c.slot = slot;
+      constraints.push_back(c);
+    }
+    for (std::size_t j = 0; j < count; ++j)
+      if (!taken[j]) memory[obstacle_slot(group + j, t, i)] = {};
+  }
 }
 
 void World::State::detect_plane(std::uint32_t thread, std::size_t group) noexcept {

@@ -57,9 +57,12 @@ void World::State::apply_schedule() noexcept {
 }
 
 void World::State::add_obstacle(const ObstacleParams& p) {
-  slot_groups.push_back({static_cast<std::uint32_t>(obstacles.size()), false});
-  obstacles.push_back(
-      {contact::Obstacle::plane(to_eigen(p.point), to_eigen(p.normal)), to_eigen(p.velocity), p.from_s, p.until_s});
+  contact::Obstacle body = build_obstacle(p);
+  const auto index = static_cast<std::uint32_t>(obstacles.size());
+  for (std::size_t k = 0; k < body.most_touches(); ++k) slot_groups.push_back({index, false, k == 0});
+  for (std::size_t k = 0; body.touches_edges() && k < body.most_touches(); ++k)
+    slot_groups.push_back({index, true, k == 0});
+  obstacles.push_back({std::move(body), to_eigen(p.velocity), p.from_s, p.until_s});
 }
 
 void World::State::move_obstacles() noexcept {

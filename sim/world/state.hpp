@@ -44,6 +44,7 @@ struct Obstacle {
 struct SlotGroup {
   std::uint32_t obstacle = 0;
   bool of_edges = false;
+  bool first = true;  // of those that this obstacle has for vertices, or for edges
 };
 
 struct Clamp {
@@ -167,6 +168,7 @@ struct World::State {
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;
+  void detect_body(std::uint32_t thread, std::size_t group) noexcept;
   void detect_plane(std::uint32_t thread, std::size_t group) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
   void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,

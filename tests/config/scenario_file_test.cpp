@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
 #include <memory>
 
 #include "sim/world/world.hpp"
@@ -148,8 +151,6 @@ TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
       {thread + "[[tissue]]\n", "f.toml:4: key 'tissue' is given"},
       {thread + "[[needle]]\n", "f.toml:4: key 'needle' is given"},
       {thread + "[[suture]]\n", "f.toml:4: key 'suture' is given"},
-      {thread + "[[obstacle]]\nshape = \"cylinder\"\nfrom_mm = [0,0,0]\nto_mm = [0,1,0]\ndiameter_mm = 2.0\n",
-       "f.toml:5: key 'obstacle.shape' is 'cylinder', must be plane"},
   };
   for (const auto& [text, says] : cases) {
     const auto s = parse_scenario(text, "f.toml");
@@ -201,7 +202,7 @@ TEST(ScenarioFile, EveryMistakeIsNamedWithItsKey) {
       {"segment_mm        = 0.2", "segment_mm = 0", "key 'thread.segment_mm' is 0, must be 0.001..1000"},
       {"segment_mm        = 0.2", "segment_mm = 60.0", "must be at most half of the thread's length"},
       {"segment_mm        = 0.2", "segment_mm = 0.001", "must be such that all threads together have at most 512"},
-      {"diameter_mm       = 0.2", "diameter_mm = 0.21", "key 'thread.points_mm' is inside a plane at point 0"},
+      {"diameter_mm       = 0.2", "diameter_mm = 0.21", "key 'thread.points_mm' is inside plane 'bench' at point 0"},
       {"diameter_mm       = 0.2", "diameter_mm = -1", "key 'thread.diameter_mm' is -1"},
       {"poisson           = 0.4", "poisson = 0.6", "key 'thread.poisson' is 0.6, must be above -1 and at most 0.5"},
       {"young_gpa         = 2.5", "young_gpa = 0", "key 'thread.young_gpa' is 0"},
@@ -312,6 +313,73 @@ TEST(ScenarioFile, TwoThreadsOfOneNameAndNoThreadAreRefused) {
   const auto none = parse_scenario("title = \"x\"\n", "f.toml");
   ASSERT_FALSE(none);
   EXPECT_NE(none.error().message.find("key 'thread' is missing, must be 1..8 tables"), std::string::npos);
+}
+
+std::string tetrahedron(bool inside_out = false, bool open = false) {
+  const double v[4][3] = {{0, 0, 0}, {1, 0, 0}, {0, 1, 0}, {0, 0, 1}};
+  const int t[4][3] = {{0, 2, 1}, {0, 1, 3}, {1, 2, 3}, {0, 3, 2}};
+  std::string out = "solid t\n";
+  for (int k = 0; k < (open ? 3 : 4); ++k) {
+    out += "facet normal 0 0 0\nouter loop\n";
+    for (int c = 0; c < 3; ++c) {
+      const double* p = v[t[k][inside_out ? 2 - c : c]];
+      out += "vertex " + std::to_string(p[0]) + " " + std::to_string(p[1]) + " " + std::to_string(p[2]) + "\n";
+    }
+    out += "endloop\nendfacet\n";
+  }
+  return out + "endsolid t\n";
+}
+
+TEST(ScenarioObstacle, OfEveryShapeIsRead) {
+  const std::filesystem::path dir = std::filesystem::temp_directory_path() / "ligature_scenario_obstacle";
+  std::filesystem::create_directories(dir);
+  const auto write = [&](const char* name, const std::string& text) { std::ofstream(dir / name) << text; };
+  write("good.stl", tetrahedron());
+  write("turned.stl", tetrahedron(true));
+  write("open.stl", tetrahedron(false, true));
+  write("cut.stl", tetrahedron().substr(0, 60));
+  write("empty.stl", "");
+  write("good.obj", "v 0 0 0\nv 1 0 0\nv 0 1 0\nv 0 0 1\nf 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n");
+  write("notes.txt", "no mesh");
+  const std::string thread = "[[thread]]\npoints_mm = [[5,0,0],[9,0,0]]\n";
+  const auto parsed = [&](const std::string& obstacle) {
+    return parse_scenario(thread + "[[obstacle]]\n" + obstacle, dir / "f.toml");
+  };
+  const auto all = parsed(
+      "shape = \"sphere\"\ncentre_mm = [0,1,0]\ndiameter_mm = 3\n[[obstacle]]\nshape = \"capsule\"\n"
+      "from_mm = [0,0,0]\nto_mm = [0,0,2]\ndiameter_mm = 1\n[[obstacle]]\nshape = \"mesh\"\nfile = \"good.stl\"\n");
+  ASSERT_TRUE(all) << all.error().message;
+  ASSERT_EQ(all->params.obstacles.size(), 3u);
+  EXPECT_EQ(all->params.obstacles[0].point, (Vec3{0, 1, 0}));
+  EXPECT_EQ(all->params.obstacles[0].diameter_mm, 3);
+  EXPECT_EQ(all->params.obstacles[1].to, (Vec3{0, 0, 2}));
+  EXPECT_EQ(all->params.obstacles[2].vertices.size(), 4u);
+  EXPECT_EQ(all->params.obstacles[2].triangles.size(), 4u);
+  for (const char* good : {"turned.stl", "good.obj"}) {
+    const auto mesh = parsed("shape = \"mesh\"\nfile = \"" + std::string(good) + "\"\n");
+    EXPECT_TRUE(mesh) << good << " " << (mesh ? "" : mesh.error().message);
+  }
+  const std::vector<std::pair<std::string, std::string>> wrong{
+      {"shape = \"mesh\"\nfile = \"open.stl\"\n",
+       "5: key 'obstacle.file' is not the surface of a solid"},
+      {"shape = \"mesh\"\nfile = \"cut.stl\"\n", "5: key 'obstacle.file' is"},
+      {"shape = \"mesh\"\nfile = \"empty.stl\"\n", "5: key 'obstacle.file' is"},
+      {"shape = \"mesh\"\nfile = \"notes.txt\"\n", "5: key 'obstacle.file' is not an STL or OBJ file"},
+      {"shape = \"mesh\"\nfile = \"none.stl\"\n", "5: key 'obstacle.file'"},
+      {"shape = \"mesh\"\n", "key 'obstacle.file' is missing"},
+      {"shape = \"sphere\"\n", "key 'obstacle.diameter_mm' is missing"},
+      {"shape = \"sphere\"\ndiameter_mm = 0\n", "5: key 'obstacle.diameter_mm' is 0"},
+      {"shape = \"capsule\"\nfrom_mm = [0,0,0]\nto_mm = [0,0,0]\ndiameter_mm = 1\n", "6: key 'obstacle.to_mm'"},
+      {"shape = \"sphere\"\ncentre_mm = [6,0,0]\ndiameter_mm = 1\n", "2: key 'thread.points_mm' is inside sphere"},
+      {"shape = \"plane\"\npoint_mm = [0,0,-1]\ndiameter_mm = 1\n", "6: key 'obstacle.diameter_mm'"},
+  };
+  for (const auto& [text, says] : wrong) {
+    const auto s = parsed(text);
+    ASSERT_FALSE(s) << text;
+    EXPECT_NE(s.error().message.find(says), std::string::npos) << s.error().message;
+    EXPECT_EQ(s.error().message.find('\n'), std::string::npos);
+  }
+  std::filesystem::remove_all(dir);
 }
 
 }  // namespace

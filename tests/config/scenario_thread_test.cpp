@@ -129,7 +129,7 @@ TEST(ScenarioThread, AClosedThreadDoesNotOverlapItselfAtItsSeam) {
       {kRing + "[[thread]]\npoints_mm = [[0,1,1.05],[-2,1,1.05]]\n",
        "5: key 'thread.points_mm' is overlapping thread 'thread1' at point 0"},
       {kRing + "[[obstacle]]\nshape = \"plane\"\npoint_mm = [0,0,0.95]\n",
-       "3: key 'thread.points_mm' is inside a plane"},
+       "3: key 'thread.points_mm' is inside plane 'obstacle1'"},
   });
 }
 

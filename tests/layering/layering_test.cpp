@@ -72,7 +72,8 @@ const std::vector<Room>& rooms() {
       {"drivers/", {"drivers/", "sim/base/", "sim/contract/"}, {"opencv", "eigen", "ceres", "posix"}},
       {"render/", {"render/", "sim/base/", "sim/contract/"}, {"opencv", "eigen", "vulkan", "sdl", "posix"}},
       {"config/",
-       {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/base/", "sim/contract/"},
+       {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/world/obstacles.hpp", "sim/base/",
+        "sim/contract/"},
        {"toml", "boost", "libedit", "posix"}},
       // Names the version of every library, and calls none of them.
       {"appliance/version.cpp",

@@ -1,0 +1,354 @@
+#include "sim/contact/mesh.hpp"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace ligature::contact {
+namespace {
+
+constexpr std::uint32_t kLeaf = 4;    // triangles
+constexpr std::size_t kDeepest = 64;  // of the hierarchy: halving 200 000 triangles takes 16
+constexpr double kLeastArea = 1e-10;  // of a triangle, over the square of its longest side
+constexpr double kFurthest = 1e5;     // of a vertex [mm]
+constexpr double kSamePlace = 1e-7;   // of two minima that a seam between features shows twice [mm]
+constexpr double kConeSeam = 1e-9;    // sine by which normal cones overlap, so that none is lost between them
+constexpr double kOnSurface = 1e-12;  // a distance whose direction is rounding [mm]
+
+struct OnTriangle {
+  Vector3d point{0, 0, 0};
+  int corner = -1, edge = -1;  // the feature; both -1: the face
+};
+
+// [Ericson 2005] section 5.1.5.
+OnTriangle closest(const Vector3d& p, const Vector3d& a, const Vector3d& b, const Vector3d& c) {
+  const Vector3d ab = b - a, ac = c - a, ap = p - a;
+  const double d1 = ab.dot(ap), d2 = ac.dot(ap);
+  if (d1 <= 0 && d2 <= 0) return {a, 0, -1};
+  const Vector3d bp = p - b;
+  const double d3 = ab.dot(bp), d4 = ac.dot(bp);
+  if (d3 >= 0 && d4 <= d3) return {b, 1, -1};
+  const double vc = d1 * d4 - d3 * d2;
+  if (vc <= 0 && d1 >= 0 && d3 <= 0) return {a + d1 / (d1 - d3) * ab, -1, 0};
+  const Vector3d cp = p - c;
+  const double d5 = ab.dot(cp), d6 = ac.dot(cp);
+  if (d6 >= 0 && d5 <= d6) return {c, 2, -1};
+  const double vb = d5 * d2 - d1 * d6;
+  if (vb <= 0 && d2 >= 0 && d6 <= 0) return {a + d2 / (d2 - d6) * ac, -1, 2};
+  const double va = d3 * d6 - d5 * d4;
+  if (va <= 0 && d4 - d3 >= 0 && d5 - d6 >= 0) return {b + (d4 - d3) / ((d4 - d3) + (d5 - d6)) * (c - b), -1, 1};
+  const double per = 1 / (va + vb + vc);
+  return {a + vb * per * ab + vc * per * ac, -1, -1};
+}
+
+struct TwoPlaces {
+  double s = 0, t = 0;
+  bool inside = false;  // both strictly, and not parallel
+};
+
+// Closest points of the segments p..q and a..b [Ericson 2005] section 5.1.9.
+TwoPlaces closest_places(const Vector3d& p, const Vector3d& q, const Vector3d& a, const Vector3d& b) {
+  const Vector3d u = q - p, v = b - a, w = p - a;
+  const double uu = std::max(u.squaredNorm(), 1e-300), vv = std::max(v.squaredNorm(), 1e-300);
+  const double uv = u.dot(v), uw = u.dot(w), vw = v.dot(w), det = uu * vv - uv * uv;
+  TwoPlaces out;
+  const bool skew = det > 1e-12 * uu * vv;
+  out.s = skew ? std::clamp((uv * vw - uw * vv) / det, 0.0, 1.0) : 0.0;
+  out.t = (uv * out.s + vw) / vv;
+  if (out.t < 0 || out.t > 1) {
+    out.t = std::clamp(out.t, 0.0, 1.0);
+    out.s = std::clamp((uv * out.t - uw) / uu, 0.0, 1.0);
+  }
+  out.inside = skew && out.s > 0 && out.s < 1 && out.t > 0 && out.t < 1;
+  return out;
+}
+
+double gap_between(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
+  return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).norm();
+}
+
+// The nearest first; a place that is there already is not listed twice.
+void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found) {
+  for (const TriangleMesh::Nearest& other : out)
+    if ((other.point - found.point).squaredNorm() < kSamePlace * kSamePlace && std::abs(other.s - found.s) < 1e-9)
+      return;
+  if (out.full()) {
+    if (!(found.distance < out.back().distance)) return;
+    out.back() = found;
+  } else {
+    out.push_back(found);
+  }
+  for (std::size_t i = out.size() - 1; i > 0 && out[i].distance < out[i - 1].distance; --i)
+    std::swap(out[i], out[i - 1]);
+}
+
+std::string at(const Vector3d& p) {
+  char text[96];
+  std::snprintf(text, sizeof text, "near (%.4g, %.4g, %.4g) mm", p.x(), p.y(), p.z());
+  return text;
+}
+
+}  // namespace
+
+Result<TriangleMesh> TriangleMesh::create(std::vector<Vector3d> vertices, std::vector<Triangle> triangles) {
+  const auto wrong = [](const std::string& what) { return usage_error(what); };
+  if (triangles.size() < 4 || triangles.size() > kMostTriangles)
+    return wrong("it has " + std::to_string(triangles.size()) + " triangles, must have 4.." +
+                 std::to_string(kMostTriangles));
+  for (const Vector3d& v : vertices)
+    if (!(v.cwiseAbs().maxCoeff() <= kFurthest)) return wrong("it has a vertex that is not within 1e5 mm");
+  TriangleMesh m;
+  m.vertices_ = std::move(vertices);
+  m.triangles_ = std::move(triangles);
+  const std::size_t count = m.triangles_.size();
+  struct Side {
+    std::uint32_t from, to, triangle, k;
+  };
+  std::vector<Side> sides;
+  sides.reserve(3 * count);
+  m.face_normals_.resize(count);
+  m.vertex_normals_.assign(m.vertices_.size(), Vector3d::Zero());
+  m.owners_.assign(m.vertices_.size(), 0);
+  std::vector<std::uint32_t> used(m.vertices_.size(), 0);
+  double volume = 0;
+  m.low_.setConstant(std::numeric_limits<double>::infinity());
+  m.high_ = -m.low_;
+  for (std::uint32_t t = 0; t < count; ++t) {
+    for (const std::uint32_t v : m.triangles_[t])
+      if (v >= m.vertices_.size()) return wrong("triangle " + std::to_string(t) + " has a vertex that is not there");
+    const Vector3d &a = m.corner(t, 0), &b = m.corner(t, 1), &c = m.corner(t, 2);
+    const Vector3d area = (b - a).cross(c - a);
+    const double longest = std::max({(b - a).squaredNorm(), (c - b).squaredNorm(), (a - c).squaredNorm()});
+    if (!(area.norm() > kLeastArea * longest)) return wrong("it has a triangle without area " + at(a));
+    m.face_normals_[t] = area.normalized();
+    volume += (a - m.vertices_[0]).dot((b - m.vertices_[0]).cross(c - m.vertices_[0]));
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      const std::uint32_t v = m.triangles_[t][k];
+      sides.push_back({v, m.triangles_[t][(k + 1) % 3], t, k});
+      const Vector3d e = m.corner(t, k + 1) - m.corner(t, k), f = m.corner(t, k + 2) - m.corner(t, k);
+      m.vertex_normals_[v] += std::atan2(e.cross(f).norm(), e.dot(f)) * m.face_normals_[t];
+      m.owners_[v] = t;
+      ++used[v];
+      m.low_ = m.low_.cwiseMin(m.corner(t, k));
+      m.high_ = m.high_.cwiseMax(m.corner(t, k));
+    }
+  }
+  const auto less = [](const Side& a, const Side& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); };
+  std::sort(sides.begin(), sides.end(), less);
+  m.neighbours_.resize(count);
+  for (std::size_t i = 0; i < sides.size(); ++i) {
+    const Side& s = sides[i];
+    const Vector3d middle = 0.5 * (m.vertices_[s.from] + m.vertices_[s.to]);
+    if (i > 0 && !less(sides[i - 1], s)) {
+      // As many run along it one way as the other: more than two triangles meet there.
+      const auto back = std::equal_range(sides.begin(), sides.end(), Side{s.to, s.from, 0, 0}, less);
+      return wrong(back.second - back.first >= 2 ? "more than two triangles meet at an edge " + at(middle)
+                                                 : "neighbouring triangles face opposite sides " + at(middle));
+    }
+    const auto other = std::lower_bound(sides.begin(), sides.end(), Side{s.to, s.from, 0, 0}, less);
+    if (other == sides.end() || other->from != s.to || other->to != s.from) {
+      const bool turned = i + 1 < sides.size() && !less(s, sides[i + 1]);
+      return wrong(turned ? "neighbouring triangles face opposite sides " + at(middle)
+                          : "it is not closed, an edge has one triangle only " + at(middle));
+    }
+    m.neighbours_[s.triangle][s.k] = other->triangle;
+  }
+  m.ring_first_.assign(m.vertices_.size() + 1, 0);
+  for (std::uint32_t v = 0; v < m.vertices_.size(); ++v) m.ring_first_[v + 1] = m.ring_first_[v] + used[v];
+  m.ring_.resize(m.ring_first_.back());
+  for (std::uint32_t v = 0; v < m.vertices_.size(); ++v) {
+    if (used[v] == 0) continue;
+    std::uint32_t t = m.owners_[v], walked = 0;
+    do {  // round the vertex, across the edge that leaves it
+      std::uint32_t k = 0;
+      while (m.triangles_[t][k] != v) ++k;
+      if (walked < used[v]) m.ring_[m.ring_first_[v] + walked] = m.triangles_[t][(k + 1) % 3];
+      t = m.neighbours_[t][k];
+      ++walked;
+    } while (t != m.owners_[v] && walked <= used[v]);
+    if (walked != used[v]) return wrong("surfaces touch in a single vertex " + at(m.vertices_[v]));
+  }
+  if (!(volume > 0)) return wrong("it is inside out: turn its triangles round");
+  m.order_.resize(count);
+  for (std::uint32_t t = 0; t < count; ++t) m.order_[t] = t;
+  m.nodes_.reserve(2 * count);
+  m.build(0, static_cast<std::uint32_t>(count));
+  return m;
+}
+
+void TriangleMesh::build(std::uint32_t first, std::uint32_t count) {
+  const std::size_t own = nodes_.size();
+  nodes_.emplace_back();
+  Vector3d low = corner(order_[first], 0), high = low;
+  for (std::uint32_t i = first; i < first + count; ++i)
+    for (std::size_t k = 0; k < 3; ++k) {
+      low = low.cwiseMin(corner(order_[i], k));
+      high = high.cwiseMax(corner(order_[i], k));
+    }
+  nodes_[own].low = low;
+  nodes_[own].high = high;
+  if (count <= kLeaf) {
+    nodes_[own].first = first;
+    nodes_[own].count = count;
+    return;
+  }
+  Eigen::Index axis = 0;
+  (high - low).maxCoeff(&axis);
+  const auto middle = [&](std::uint32_t t) { return corner(t, 0)[axis] + corner(t, 1)[axis] + corner(t, 2)[axis]; };
+  const auto begin = order_.begin() + first;
+  std::nth_element(begin, begin + count / 2, begin + count, [&](std::uint32_t a, std::uint32_t b) {
+    const double ma = middle(a), mb = middle(b);
+    return ma != mb ? ma < mb : a < b;
+  });
+  build(first, count / 2);
+  nodes_[own].first = static_cast<std::uint32_t>(nodes_.size());
+  build(first + count / 2, count - count / 2);
+}
+
+template <class Visit>
+void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const double& reach,
+                            const Visit& visit) const noexcept {
+  std::array<std::uint32_t, kDeepest> stack;
+  std::size_t depth = 0;
+  stack[depth++] = 0;
+  while (depth > 0) {
+    const std::uint32_t at = stack[--depth];
+    const Node& node = nodes_[at];
+    if (gap_between(low, high, node.low, node.high) > reach) continue;
+    if (node.count > 0) {
+      for (std::uint32_t i = node.first; i < node.first + node.count; ++i) visit(order_[i]);
+      continue;
+    }
+    // The nearer child first.
+    std::uint32_t near = at + 1, far = node.first;
+    if (gap_between(low, high, nodes_[far].low, nodes_[far].high) <
+        gap_between(low, high, nodes_[near].low, nodes_[near].high))
+      std::swap(near, far);
+    stack[depth++] = far;
+    stack[depth++] = near;
+  }
+}
+
+// Whether d points out of the solid beyond both faces at edge k of t.
+bool TriangleMesh::beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d) const noexcept {
+  const Vector3d e = corner(t, k + 1) - corner(t, k);
+  const Vector3d &n = face_normals_[t], &other = face_normals_[neighbours_[t][k]];
+  const double least = -kConeSeam * e.norm() * d.norm();
+  return d.dot(e.cross(n)) >= least && d.dot(other.cross(e)) >= least && d.dot(n + other) > 0;
+}
+
+bool TriangleMesh::beyond_vertex(std::uint32_t v, const Vector3d& d) const noexcept {
+  for (std::uint32_t i = ring_first_[v]; i < ring_first_[v + 1]; ++i)
+    if (d.dot(vertices_[ring_[i]] - vertices_[v]) > kConeSeam * (vertices_[ring_[i]] - vertices_[v]).norm() * d.norm())
+      return false;
+  return d.dot(vertex_normals_[v]) > 0;
+}
+
+TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) const noexcept {
+  Nearest out;
+  OnTriangle on;
+  std::uint32_t triangle = 0;
+  double best = within;
+  for_near(p, p, best, [&](std::uint32_t t) {
+    const OnTriangle c = closest(p, corner(t, 0), corner(t, 1), corner(t, 2));
+    const double d = (p - c.point).norm();
+    if (d > best || (d == best && out.found)) return;
+    best = d;
+    on = c;
+    triangle = t;
+    out.found = true;
+  });
+  if (!out.found) return out;
+  Vector3d up = face_normals_[triangle];
+  if (on.edge >= 0) up += face_normals_[neighbours_[triangle][static_cast<std::size_t>(on.edge)]];
+  if (on.corner >= 0) up = vertex_normals_[triangles_[triangle][static_cast<std::size_t>(on.corner)]];
+  out.point = on.point;
+  const Vector3d d = p - on.point;
+  const bool inside = d.dot(up) < 0;
+  out.distance = inside ? -best : best;
+  out.normal = best > kOnSurface ? Vector3d((inside ? -1 : 1) / best * d) : Vector3d(up.normalized());
+  return out;
+}
+
+TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept {
+  Nearest out;
+  double best = within;
+  const auto take = [&](double s, const Vector3d& on_segment, const Vector3d& on_mesh, std::uint32_t t) {
+    const double d = (on_segment - on_mesh).norm();
+    if (d > best || (d == best && out.found)) return;
+    best = d;
+    out.found = true;
+    out.s = s;
+    out.point = on_mesh;
+    out.normal = d > kOnSurface ? Vector3d((on_segment - on_mesh) / d) : face_normals_[t];
+  };
+  for_near(p.cwiseMin(q), p.cwiseMax(q), best, [&](std::uint32_t t) {
+    const Vector3d &a = corner(t, 0), &n = face_normals_[t];
+    const double hp = n.dot(p - a), hq = n.dot(q - a);
+    if (hp * hq < 0) {  // goes through its plane, perhaps through itself
+      const double s = hp / (hp - hq);
+      const Vector3d c = p + s * (q - p);
+      const OnTriangle on = closest(c, a, corner(t, 1), corner(t, 2));
+      if (on.corner < 0 && on.edge < 0) return take(s, c, c, t);
+    }
+    take(0, p, closest(p, a, corner(t, 1), corner(t, 2)).point, t);
+    take(1, q, closest(q, a, corner(t, 1), corner(t, 2)).point, t);
+    for (std::size_t k = 0; k < 3; ++k) {
+      const TwoPlaces both = closest_places(p, q, corner(t, k), corner(t, k + 1));
+      take(both.s, p + both.s * (q - p), corner(t, k) + both.t * (corner(t, k + 1) - corner(t, k)), t);
+    }
+  });
+  out.distance = best;
+  return out;
+}
+
+void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const noexcept {
+  out.clear();
+  for_near(p, p, within, [&](std::uint32_t t) {
+    const OnTriangle on = closest(p, corner(t, 0), corner(t, 1), corner(t, 2));
+    const Vector3d d = p - on.point;
+    const double size = d.norm();
+    if (size > within || !(size > kOnSurface)) return;
+    const Triangle& corners = triangles_[t];
+    if (on.corner >= 0) {
+      const std::uint32_t v = corners[static_cast<std::size_t>(on.corner)];
+      if (owners_[v] != t || !beyond_vertex(v, d)) return;
+    } else if (on.edge >= 0) {
+      const auto k = static_cast<std::size_t>(on.edge);
+      if (neighbours_[t][k] < t || !beyond_edge(t, k, d)) return;
+    } else if (d.dot(face_normals_[t]) <= 0) {
+      return;
+    }
+    insert(out, {size, on.point, d / size, 0, true});
+  });
+}
+
+void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, Minima& out) const noexcept {
+  out.clear();
+  const Vector3d along = q - p;
+  const double square = std::max(along.squaredNorm(), 1e-300);
+  for_near(p.cwiseMin(q), p.cwiseMax(q), within, [&](std::uint32_t t) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      const std::uint32_t v = triangles_[t][k];
+      if (owners_[v] == t) {
+        const double s = along.dot(vertices_[v] - p) / square;
+        const Vector3d d = p + s * along - vertices_[v];
+        const double size = d.norm();
+        if (s > 0 && s < 1 && size <= within && size > kOnSurface && beyond_vertex(v, d))
+          insert(out, {size, vertices_[v], d / size, s, true});
+      }
+      if (neighbours_[t][k] < t) continue;
+      const TwoPlaces both = closest_places(p, q, corner(t, k), corner(t, k + 1));
+      if (!both.inside) continue;
+      const Vector3d on = corner(t, k) + both.t * (corner(t, k + 1) - corner(t, k));
+      const Vector3d d = p + both.s * along - on;
+      const double size = d.norm();
+      if (size <= within && size > kOnSurface && beyond_edge(t, k, d)) insert(out, {size, on, d / size, both.s, true});
+    }
+  });
+}
+
+}  // namespace ligature::contact

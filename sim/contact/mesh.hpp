@@ -1,0 +1,79 @@
+#pragma once
+/// A closed triangle mesh as a rigid body's surface: nearest points, with the side they are seen from, and the places
+/// where a point or a segment has a distance of its own (a local minimum), each of which may become a contact.
+///
+/// A nearest point lies inside a face, on an edge or on a vertex, its feature. It is a local minimum of the distance
+/// where the direction to it lies in the normal cone of the feature: along the face's normal; for an edge beyond both
+/// of its faces; for a vertex beyond all of its edges. The side is that of the angle-weighted pseudonormal
+/// [Baerentzen 2005].
+#include <Eigen/Core>
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/fixed_vector.hpp"
+#include "sim/base/result.hpp"
+
+namespace ligature::contact {
+
+using Eigen::Vector3d;
+
+inline constexpr std::size_t kMostTriangles = 200'000;
+inline constexpr std::size_t kMostMinima = 12;  ///< that one query keeps, the nearest
+
+class TriangleMesh {
+ public:
+  using Triangle = std::array<std::uint32_t, 3>;
+
+  /// Closed, every edge in two triangles that run along it in opposite directions, every vertex with one fan, no
+  /// triangle without area, and not inside out (anticlockwise seen from outside). The error says which is wrong and
+  /// where; whether the surface meets itself is not looked at.
+  static Result<TriangleMesh> create(std::vector<Vector3d> vertices, std::vector<Triangle> triangles);
+
+  struct Nearest {
+    double distance = 0;       ///< positive = outside [mm]
+    Vector3d point{0, 0, 0};   ///< on the surface [mm]
+    Vector3d normal{0, 0, 1};  ///< unit, out of the solid: the gradient of the distance
+    double s = 0;              ///< of a segment: the place on it, [0, 1]
+    bool found = false;
+  };
+  /// The nearest point of the surface within this distance. @rt no allocation
+  Nearest nearest(const Vector3d& p, double within) const noexcept;
+  /// The same for a segment p..q: its distance is not signed, 0 where it goes through the surface.
+  Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;
+
+  using Minima = FixedVector<Nearest, kMostMinima>;
+  /// All local minima of the distance of a point outside, the nearest first. @rt no allocation
+  void minima(const Vector3d& p, double within, Minima& out) const noexcept;
+  /// Those of a segment that lie inside it: against edges and vertices of the mesh.
+  void minima(const Vector3d& p, const Vector3d& q, double within, Minima& out) const noexcept;
+
+  const Vector3d& low() const noexcept { return low_; }
+  const Vector3d& high() const noexcept { return high_; }
+  std::size_t triangles() const noexcept { return triangles_.size(); }
+
+ private:
+  struct Node {
+    Vector3d low, high;
+    std::uint32_t first = 0, count = 0;  ///< triangles of a leaf; of a branch count is 0 and first its second child
+  };
+  void build(std::uint32_t first, std::uint32_t count);
+  template <class Visit>  // visit(triangle), for all whose boxes are within `reach` of this box; may lower reach
+  void for_near(const Vector3d& low, const Vector3d& high, const double& reach, const Visit& visit) const noexcept;
+  const Vector3d& corner(std::uint32_t t, std::size_t k) const noexcept { return vertices_[triangles_[t][k % 3]]; }
+  bool beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d) const noexcept;
+  bool beyond_vertex(std::uint32_t v, const Vector3d& d) const noexcept;
+
+  std::vector<Vector3d> vertices_;
+  std::vector<Triangle> triangles_;
+  std::vector<Triangle> neighbours_;              // of a triangle across its edge k, from corner k to k + 1
+  std::vector<Vector3d> face_normals_;            // unit
+  std::vector<Vector3d> vertex_normals_;          // angle-weighted
+  std::vector<std::uint32_t> owners_;             // of a vertex: one of its triangles
+  std::vector<std::uint32_t> ring_, ring_first_;  // of a vertex: those that edges join it to
+  std::vector<std::uint32_t> order_;              // triangles as the leaves list them
+  std::vector<Node> nodes_;                       // in depth-first order
+  Vector3d low_{0, 0, 0}, high_{0, 0, 0};
+};
+
+}  // namespace ligature::contact

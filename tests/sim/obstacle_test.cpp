@@ -1,0 +1,313 @@
+#include "sim/contact/obstacle.hpp"
+
+#include <gtest/gtest.h>
+
+#include <Eigen/Geometry>
+#include <cmath>
+#include <numbers>
+#include <random>
+
+#include "capstan_scene.hpp"
+
+namespace ligature::world {
+namespace {
+
+using contact::Obstacle;
+using contact::TriangleMesh;
+using Eigen::Vector3d;
+
+struct MeshData {
+  std::vector<Vector3d> vertices;
+  std::vector<TriangleMesh::Triangle> triangles;
+};
+
+/// A torus round the z axis.
+MeshData torus(double ring, double tube, std::uint32_t around, std::uint32_t across) {
+  MeshData m;
+  for (std::uint32_t i = 0; i < around; ++i)
+    for (std::uint32_t j = 0; j < across; ++j) {
+      const double a = 2 * std::numbers::pi * i / around, b = 2 * std::numbers::pi * j / across;
+      const double r = ring + tube * std::cos(b);
+      m.vertices.emplace_back(r * std::cos(a), r * std::sin(a), tube * std::sin(b));
+    }
+  const auto at = [&](std::uint32_t i, std::uint32_t j) { return (i % around) * across + j % across; };
+  for (std::uint32_t i = 0; i < around; ++i)
+    for (std::uint32_t j = 0; j < across; ++j) {
+      m.triangles.push_back({at(i, j), at(i + 1, j), at(i + 1, j + 1)});
+      m.triangles.push_back({at(i, j), at(i + 1, j + 1), at(i, j + 1)});
+    }
+  return m;
+}
+
+MeshData box(const Vector3d& low, const Vector3d& high) {
+  MeshData m;
+  for (int k = 0; k < 8; ++k)
+    m.vertices.emplace_back(k & 1 ? high.x() : low.x(), k & 2 ? high.y() : low.y(), k & 4 ? high.z() : low.z());
+  for (const auto& q : {std::array<std::uint32_t, 4>{0, 2, 3, 1},
+                        {4, 5, 7, 6},
+                        {0, 1, 5, 4},
+                        {2, 6, 7, 3},
+                        {0, 4, 6, 2},
+                        {1, 3, 7, 5}}) {
+    m.triangles.push_back({q[0], q[1], q[2]});
+    m.triangles.push_back({q[0], q[2], q[3]});
+  }
+  return m;
+}
+
+TriangleMesh mesh_of(MeshData m) {
+  auto mesh = TriangleMesh::create(std::move(m.vertices), std::move(m.triangles));
+  EXPECT_TRUE(mesh) << (mesh ? "" : mesh.error().message);
+  return std::move(*mesh);
+}
+
+std::vector<std::pair<const char*, Obstacle>> bodies() {
+  std::vector<std::pair<const char*, Obstacle>> out;
+  out.emplace_back("plane", Obstacle::plane({0.3, 0, 0.2}, {1, 2, 3}));
+  out.emplace_back("sphere", Obstacle::sphere({0.5, -0.2, 0.3}, 1.1));
+  out.emplace_back("capsule", Obstacle::capsule({-1, 0.2, 0}, {1.2, 0.5, 0.7}, 0.6));
+  out.emplace_back("cylinder", Obstacle::cylinder({-1, 0.2, 0}, {1.2, 0.5, 0.7}, 0.6));
+  out.emplace_back("box", Obstacle::mesh(mesh_of(box({-1, -0.7, -0.5}, {0.8, 0.9, 1.1}))));
+  out.emplace_back("torus", Obstacle::mesh(mesh_of(torus(1.2, 0.4, 24, 12))));
+  return out;
+}
+
+Vector3d anywhere(std::mt19937& random, double size) {
+  std::uniform_real_distribution<double> u(-size, size);
+  return {u(random), u(random), u(random)};
+}
+
+TEST(ObstacleSurface, NormalIsTheGradientOfTheDistance) {
+  std::mt19937 random(1);
+  for (const auto& [name, body] : bodies())
+    for (int k = 0; k < 300; ++k) {
+      const Vector3d p = anywhere(random, 3);
+      const auto at = body.nearest(p);
+      if (std::abs(at.distance) < 1e-3) continue;
+      Vector3d numeric;
+      const double h = 1e-6;
+      double kink = 0;  // where two features are equally near the distance has no gradient
+      for (Eigen::Index c = 0; c < 3; ++c) {
+        const double ahead = body.signed_distance(p + h * Vector3d::Unit(c)),
+                     behind = body.signed_distance(p - h * Vector3d::Unit(c));
+        numeric[c] = (ahead - behind) / (2 * h);
+        kink = std::max(kink, std::abs(ahead + behind - 2 * at.distance) / h);
+      }
+      if (kink > 1e-3) continue;
+      EXPECT_LT((numeric - at.normal).norm(), 1e-4) << name << " at " << p.transpose();
+      EXPECT_NEAR((p - at.point).norm(), std::abs(at.distance), 1e-12) << name;
+      EXPECT_NEAR(body.signed_distance(at.point), 0, 1e-9) << name;
+    }
+}
+
+TEST(ObstacleSurface, NearestPlaceOfAnEdgeIsTheLeastOfManyPoints) {
+  std::mt19937 random(2);
+  for (const auto& [name, body] : bodies())
+    for (int k = 0; k < 100; ++k) {
+      const Vector3d p = anywhere(random, 3), q = p + anywhere(random, 1);
+      double least = 1e9;
+      for (int i = 0; i <= 2000; ++i) least = std::min(least, body.signed_distance(p + i / 2000.0 * (q - p)));
+      if (least < 0 && body.shape() == Obstacle::Shape::mesh) continue;  // said to be unsigned
+      const double found = body.nearest(p, q).distance;
+      EXPECT_LE(found, least + 1e-9) << name;
+      EXPECT_GE(found, least - 1e-3) << name;
+    }
+}
+
+TEST(ObstacleSurface, IsTheSameWhereverTheSceneLies) {
+  std::mt19937 random(3);
+  const Eigen::Quaterniond turn = Eigen::Quaterniond(0.3, -0.5, 0.7, 0.2).normalized();
+  const Vector3d by(3, -7, 2);
+  const auto to = [&](const Vector3d& p) -> Vector3d { return turn * p + by; };
+  MeshData ring = torus(1.2, 0.4, 24, 12), turned = ring;
+  for (Vector3d& v : turned.vertices) v = to(v);
+  const std::vector<std::pair<Obstacle, Obstacle>> pairs{
+      {Obstacle::sphere({1, 0, 0}, 0.5), Obstacle::sphere(to({1, 0, 0}), 0.5)},
+      {Obstacle::capsule({1, 0, 0}, {0, 1, 2}, 0.5), Obstacle::capsule(to({1, 0, 0}), to({0, 1, 2}), 0.5)},
+      {Obstacle::cylinder({1, 0, 0}, {0, 1, 2}, 0.5), Obstacle::cylinder(to({1, 0, 0}), to({0, 1, 2}), 0.5)},
+      {Obstacle::mesh(mesh_of(ring)), Obstacle::mesh(mesh_of(turned))}};
+  for (const auto& [here, there] : pairs)
+    for (int k = 0; k < 200; ++k) {
+      const Vector3d p = anywhere(random, 2), q = p + anywhere(random, 0.5);
+      EXPECT_NEAR(here.signed_distance(p), there.signed_distance(to(p)), 1e-9);
+      const auto a = here.nearest(p, q), b = there.nearest(to(p), to(q));
+      EXPECT_NEAR(a.distance, b.distance, 1e-7);
+      Obstacle::Touches ta, tb;
+      here.touch(p, q, Vector3d(0.1, 0, 0), Vector3d(0, 0, 0.1), 0.1, 1, ta);
+      there.touch(to(p), to(q), turn * Vector3d(0.1, 0, 0), turn * Vector3d(0, 0, 0.1), 0.1, 1, tb);
+      ASSERT_EQ(ta.size(), tb.size());
+      for (std::size_t i = 0; i < ta.size(); ++i) EXPECT_LT((turn * ta[i].normal - tb[i].normal).norm(), 1e-5);
+    }
+}
+
+TEST(ObstacleMesh, OfManyFacetsHasTheDistanceOfTheSurfaceItStandsFor) {
+  const Obstacle ring = Obstacle::mesh(mesh_of(torus(1.2, 0.4, 200, 100)));
+  std::mt19937 random(4);
+  for (int k = 0; k < 300; ++k) {
+    const Vector3d p = anywhere(random, 2);
+    const double exact = std::hypot(std::hypot(p.x(), p.y()) - 1.2, p.z()) - 0.4;
+    EXPECT_NEAR(ring.signed_distance(p), exact, 1e-3) << p.transpose();  // sagitta of the facets
+  }
+}
+
+TEST(ObstacleMesh, ThatIsNotTheSurfaceOfASolidIsRefused) {
+  const auto error = [](MeshData m) {
+    const auto mesh = TriangleMesh::create(m.vertices, m.triangles);
+    return mesh ? std::string() : mesh.error().message;
+  };
+  const MeshData good = box({0, 0, 0}, {1, 1, 1});
+  EXPECT_EQ(error(good), "");
+  MeshData m = good;
+  m.triangles.pop_back();
+  EXPECT_NE(error(m).find("not closed"), std::string::npos) << error(m);
+  m = good;
+  std::swap(m.triangles[3][0], m.triangles[3][1]);
+  EXPECT_NE(error(m).find("opposite sides"), std::string::npos) << error(m);
+  m = good;
+  for (auto& t : m.triangles) std::swap(t[0], t[1]);
+  EXPECT_NE(error(m).find("inside out"), std::string::npos) << error(m);
+  m = good;
+  m.triangles[0][1] = m.triangles[0][0];
+  EXPECT_NE(error(m).find("without area"), std::string::npos) << error(m);
+  m = good;
+  m.triangles[0][1] = 99;
+  EXPECT_NE(error(m).find("not there"), std::string::npos) << error(m);
+  m = good;
+  m.vertices[0].x() = std::nan("");
+  EXPECT_NE(error(m).find("not within"), std::string::npos) << error(m);
+  m = good;  // two boxes that share a corner
+  const MeshData other = box({1, 1, 1}, {2, 2, 2});
+  for (auto t : other.triangles) {
+    for (auto& v : t) v = v == 0 ? 7 : v + 7;
+    m.triangles.push_back(t);
+  }
+  m.vertices.insert(m.vertices.end(), other.vertices.begin() + 1, other.vertices.end());
+  EXPECT_NE(error(m).find("single vertex"), std::string::npos) << error(m);
+  EXPECT_NE(error({}).find("0 triangles"), std::string::npos);
+}
+
+TEST(ObstacleTouch, OfAThinBodyThatFliesPastIsOnTheSideItComesFrom) {
+  for (const double side : {1.0, -1.0}) {
+    Obstacle wire = Obstacle::cylinder({0, -5, side * 0.5}, {0, 5, side * 0.5}, 0.025);
+    wire.move({0, 0, -side});  // 1 mm in one step: right through the thread
+    Obstacle::Touches touches;
+    wire.touch({-0.05, 0, 0}, {0.05, 0, 0}, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
+    ASSERT_EQ(touches.size(), 1u);
+    EXPECT_NEAR(touches[0].normal.z(), -side, 1e-9);
+    EXPECT_NEAR(touches[0].s, 0.5, 1e-9);
+    EXPECT_NEAR(touches[0].offset, -side * (-side * 0.5 - side * 0.025), 1e-9);  // the thread is to be below it
+  }
+}
+
+TEST(ObstacleTouch, OfABendIsOneContactAtItsVertex) {
+  const Obstacle ball = Obstacle::sphere({0, 0, -0.5}, 0.5);
+  const Vector3d a(-0.5, 0, 0.5), b(0, 0, 0.1), c(0.5, 0, 0.5);  // the bend's outer side is below
+  Obstacle::Touches touches;
+  ball.touch(a, b, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
+  EXPECT_TRUE(touches.empty());
+  ball.touch(b, c, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
+  EXPECT_TRUE(touches.empty());
+  ball.touch(b, Vector3d::Zero(), 0.1, 1.1, touches);
+  ASSERT_EQ(touches.size(), 1u);
+  EXPECT_NEAR(touches[0].distance, 0.1, 1e-12);
+}
+
+TEST(ObstacleTouch, InsideTheHoleOfARingHasAPlaceOnEverySideThatIsNear) {
+  const Obstacle square = [] {  // a square hole of 1 mm: a frame of four bars, as the torus of four corners
+    return Obstacle::mesh(mesh_of(torus(1.2, 0.4, 4, 4)));
+  }();
+  Obstacle::Touches touches;
+  square.touch({0, 0, -0.4}, {0, 0, 0.4}, Vector3d::Zero(), Vector3d::Zero(), 0.1, 2, touches);
+  ASSERT_EQ(touches.size(), 3u);  // of four that are equally near
+  for (const auto& t : touches) EXPECT_NEAR(t.s, 0.5, 1e-9);
+  EXPECT_LT(touches[0].normal.dot(touches[1].normal), 0.1);
+}
+
+double settle_height(ObstacleParams body, Vec3 from, Vec3 to, double diameter) {
+  WorldParams p = thread_world(0.005);
+  p.gravity = {0, 0, -kGravity};
+  body.name = "body";
+  p.obstacles.push_back(body);
+  ThreadParams t = nylon({from, to}, diameter, 10, 1e-3);
+  p.threads.push_back(t);
+  World world = make_world(p);
+  for (int k = 0; k < 400; ++k) world.step({});
+  const auto contacts = world.contacts();
+  EXPECT_FALSE(contacts.empty());
+  double weight = 0, normal = 0;
+  const ThreadShape s = world.shape(0);
+  for (const auto& c : contacts) {
+    normal += c.normal_force;
+    EXPECT_LT(std::abs(c.gap_mm), 1e-6);
+  }
+  weight = t.material.linear_density * norm(to - from) * kGravity;
+  EXPECT_NEAR(normal / weight, 1, 0.01);
+  return s.x[s.x.size() / 2].z;
+}
+
+TEST(ObstacleRest, AThreadLiesOnASphereACapsuleACylinderAndAMeshAtItsRadius) {
+  ObstacleParams o;
+  o.shape = ObstacleParams::Shape::sphere;
+  o.diameter_mm = 2;
+  EXPECT_NEAR(settle_height(o, {-0.5, 0, 1.2}, {0.5, 0, 1.2}, 0.2), 1.1, 2e-4);
+  o.from = {0, -2, 0}, o.to = {0, 2, 0};
+  o.shape = ObstacleParams::Shape::capsule;
+  EXPECT_NEAR(settle_height(o, {-0.5, 0, 1.2}, {0.5, 0, 1.2}, 0.2), 1.1, 2e-4);
+  EXPECT_NEAR(settle_height(o, {0, -0.5, 1.2}, {0, 0.5, 1.2}, 0.2), 1.1, 2e-4) << "along it";
+  o.shape = ObstacleParams::Shape::cylinder;
+  EXPECT_NEAR(settle_height(o, {-0.5, 0, 1.2}, {0.5, 0, 1.2}, 0.2), 1.1, 2e-4);
+  EXPECT_NEAR(settle_height(o, {0, -0.5, 1.2}, {0, 0.5, 1.2}, 0.2), 1.1, 2e-4) << "along it";
+  o.from = {0, 0, -1}, o.to = {0, 0, 1};
+  EXPECT_NEAR(settle_height(o, {-0.5, 0, 1.2}, {0.5, 0, 1.2}, 0.2), 1.1, 1e-6) << "on its end";
+  o.shape = ObstacleParams::Shape::mesh;
+  const MeshData m = box({-1, -1, -1}, {1, 1, 1});
+  for (const auto& v : m.vertices) o.vertices.push_back({v.x(), v.y(), v.z()});
+  o.triangles = m.triangles;
+  EXPECT_NEAR(settle_height(o, {-0.5, 0.1, 1.2}, {0.5, 0.2, 1.2}, 0.2), 1.1, 1e-6) << "on a face";
+}
+
+// A wire of 0.05 mm that moves by 1 mm a step takes a thread along, however it meets it.
+TEST(ObstacleMotion, AThinFastWireTakesTheThreadAlong) {
+  for (const double start : {0.31, 0.55, 0.97}) {
+    WorldParams p = thread_world(0.005);
+    ObstacleParams wire;
+    wire.shape = ObstacleParams::Shape::cylinder;
+    wire.from = {0, -5, start}, wire.to = {0, 5, start};
+    wire.diameter_mm = 0.05;
+    wire.velocity = {0, 0, -200};
+    wire.until_s = 0.02;
+    p.obstacles.push_back(wire);
+    p.threads.push_back(nylon({{-5, 0, 0}, {5, 0, 0}}, 0.2, 100, 1e-2));
+    World world = make_world(p);
+    for (int k = 0; k < 10; ++k) world.step({});
+    const ThreadShape s = world.shape(0);
+    EXPECT_LT(s.x[50].z, start - 4 - 0.125 + 0.002) << start;
+  }
+}
+
+TEST(Capstan, HoldsBackByTheExponentialOfTheAngle) {
+  struct Case {
+    double friction, turn, until_s;
+  };
+  for (const Case& given : {Case{0.05, 1, 0.2}, Case{0.2, 0.5, 0.2}, Case{0.2, 1, 0.35}, Case{0.4, 0.5, 0.3}}) {
+    Capstan c;
+    c.friction = given.friction;
+    c.turn = given.turn * std::numbers::pi;
+    WorldParams p = c.scene();
+    p.solver.iterations = 40;
+    World world = make_world(p);
+    double force = 0;
+    int count = 0;
+    const int steps = static_cast<int>(given.until_s / c.step_s);
+    for (int k = 0; k < steps; ++k) {
+      world.step({});
+      if (k >= steps - 10) force += norm(world.clamps()[0].force.x == 0 ? Vec3{} : world.clamps()[0].force), ++count;
+    }
+    EXPECT_NEAR(force / count / c.load / c.ratio(), 1, 0.02) << given.friction << " " << given.turn;
+    RecordProperty("error_" + std::to_string(given.friction) + "_" + std::to_string(given.turn),
+                   std::to_string(force / count / c.load / c.ratio() - 1));
+  }
+}
+
+}  // namespace
+}  // namespace ligature::world
