@@ -70,7 +70,11 @@ Result<Setup> read_setup(const RunOptions& options) {
     const world::ForcepsParams& f = setup.scenario.params.forceps[i];
     picture.forceps[i] = {f.hinge_p_T, f.tip_radius_mm, f.jaw_radius_mm, f.jaw_length_mm};
   }
-  if (!setup.scenario.params.obstacles.empty()) picture.bench_point_W = setup.scenario.params.obstacles.front().point;
+  const auto& obstacles = setup.scenario.params.obstacles;
+  const auto bench = std::find_if(obstacles.begin(), obstacles.end(), [](const world::ObstacleParams& o) {
+    return o.shape == world::ObstacleParams::Shape::plane;
+  });
+  if (bench != obstacles.end()) picture.bench_point_W = bench->point;
   picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
                       : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
                                                                                                   : "offscreen";

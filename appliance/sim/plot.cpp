@@ -239,6 +239,7 @@ void scale_bar(Drawing& d, const Paper& paper, const Box& box) {
 
 /// The plane seen from the side, solid below: a line with hatching.
 void draw_plane(Drawing& d, const Paper& paper, const world::ObstacleParams& plane, const Box& box) {
+  if (plane.shape != world::ObstacleParams::Shape::plane) return;
   const Vec3 n = (1 / norm(plane.normal)) * plane.normal;
   const Point m = paper.view.of(n);
   if (std::hypot(m.x, m.y) < 0.999) return;

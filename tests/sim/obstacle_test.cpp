@@ -8,6 +8,7 @@
 #include <random>
 
 #include "capstan_scene.hpp"
+#include "sim/contact/obstacle_guard.hpp"
 
 namespace ligature::world {
 namespace {
@@ -221,6 +222,33 @@ TEST(ObstacleTouch, InsideTheHoleOfARingHasAPlaceOnEverySideThatIsNear) {
   ASSERT_EQ(touches.size(), 3u);  // of four that are equally near
   for (const auto& t : touches) EXPECT_NEAR(t.s, 0.5, 1e-9);
   EXPECT_LT(touches[0].normal.dot(touches[1].normal), 0.1);
+}
+
+TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
+  std::mt19937 random(5);
+  int stopped = 0;
+  for (auto& [name, body] : bodies())
+    for (int k = 0; k < 200; ++k) {
+      Vector3d x[2] = {anywhere(random, 3), {}}, x1[2];
+      x[1] = x[0] + anywhere(random, 0.3);
+      x1[0] = anywhere(random, 3), x1[1] = x1[0] + anywhere(random, 0.3);
+      Obstacle moving = body;
+      moving.move(anywhere(random, 1));
+      contact::Strand strand{x, 2, false, 0.1, 0.3};
+      const Vector3d* ends[1] = {x1};
+      const Obstacle* all[1] = {&moving};
+      const auto v = contact::look(&strand, 1, ends, all, 1);
+      if (v.inside > 0) continue;
+      stopped += v.found > 0 ? 1 : 0;
+      for (int i = 0; i <= 200; ++i) {  // sampled on the way
+        const double t = v.fraction * i / 200.0;
+        const Vector3d back = (1 - t) * moving.moved();
+        const Vector3d p = x[0] + t * (x1[0] - x[0]) + back, q = x[1] + t * (x1[1] - x[1]) + back;
+        for (int j = 0; j <= 10; ++j)
+          ASSERT_GT(moving.signed_distance(p + 0.1 * j * (q - p)), 0) << name << " " << k << " at " << t;
+      }
+    }
+  EXPECT_GT(stopped, 100);
 }
 
 double settle_height(ObstacleParams body, Vec3 from, Vec3 to, double diameter) {

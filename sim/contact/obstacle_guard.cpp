@@ -1,0 +1,60 @@
+#include "sim/contact/obstacle_guard.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace ligature::contact {
+namespace {
+
+constexpr int kMostAdvances = 100;
+constexpr double kLeastDistance = 0.05;  // of the radius, from the centreline to a surface
+constexpr double kBand = 0.02;           // of that: so near is there
+
+}  // namespace
+
+ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1,
+                     const Obstacle* const* obstacles, std::size_t obstacle_count) noexcept {
+  ObstacleVerdict out;
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const Strand& s = strands[k];
+    for (std::uint32_t j = 0; j < s.edges(); ++j) {
+      const Vector3d &p = s.x[j], &q = s.x[s.next(j)], &p1 = x1[k][j], &q1 = x1[k][s.next(j)];
+      const Vector3d low = p.cwiseMin(q).cwiseMin(p1).cwiseMin(q1), high = p.cwiseMax(q).cwiseMax(p1).cwiseMax(q1);
+      for (std::uint32_t b = 0; b < obstacle_count; ++b) {
+        const Obstacle& body = *obstacles[b];
+        if (body.box_distance(low, high) > kLeastDistance * s.radius) continue;
+        ++out.looked_at;
+        const Vector3d d = p1 - p - body.moved(), e = q1 - q - body.moved();
+        const double speed = std::sqrt(std::max(d.squaredNorm(), e.squaredNorm())), within = 2 * speed + s.radius;
+        // The body is asked where it stands at the end: the edge is moved on by what it still has to go.
+        const auto distance = [&](double t) {
+          return body.nearest(p + body.moved() + t * d, q + body.moved() + t * e, within).distance;
+        };
+        const double first = distance(0);
+        // Of a mesh the distance of an edge has no sign, that of its end has.
+        if (!(first > 0) || (body.shape() == Obstacle::Shape::mesh && body.signed_distance(p + body.moved()) < 0)) {
+          ++out.inside;
+          continue;
+        }
+        const double least = std::min(kLeastDistance * s.radius, 0.5 * first);
+        double t = 0;
+        bool apart = false;
+        for (int i = 0; i < kMostAdvances && !apart; ++i) {
+          const double left = (i == 0 ? first : distance(t)) - least;
+          apart = left >= (1 - t) * speed;
+          if (apart || left <= kBand * least) break;
+          t += left / speed;
+        }
+        if (apart) continue;
+        ++out.found;
+        if (t < out.fraction || out.found == 1) {
+          out.fraction = std::min(out.fraction, t);
+          out.strand = k, out.edge = j, out.obstacle = b;
+        }
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace ligature::contact
