@@ -1,5 +1,7 @@
 #include "appliance/run/session.hpp"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include <cerrno>
