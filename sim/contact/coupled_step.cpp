@@ -171,7 +171,11 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
     for (std::size_t c = 0; c < rows; ++c) sum += w[c] * start_[c];
     q_[r] -= sum;
   }
-  const ConeOutcome solved = solver_.solve(last_problem(), settings.cone, force_.data());
+  ConeSettings cone = settings.cone;
+  cone.residual_target = std::clamp(kForcing * out.residual, kLeastConeTarget, cone.residual_target);
+  cone.motion_target = std::clamp(kForcing * moved_, kLeastMotionTarget * thickest(strands, count),
+                                  kMostMotionTarget * thickest(strands, count));
+  const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
@@ -223,6 +227,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double motion = parts > 0 ? 0.0 : 1.0;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
+  double left_before = 0, drag_force = 0;  // imbalance, and what the drag of the last move was of it [uN]
   bool still = false, cut = false;
   int blocked = 0;
 
@@ -234,8 +239,6 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].ask_for(motion);
       systems[k].find_frames(iteration == 0);
       const ThreadSystem::Imbalance b = systems[k].assemble(last              ? rod::Hessian::none
-                                                            : getenv("EXACT") ? rod::Hessian::exact
-                                                                              : rod::Hessian::positive);
       worst.multiplier = std::max(worst.multiplier, b.multiplier);
       worst.finite = worst.finite && b.finite;
       load = std::max(load, systems[k].load());
@@ -276,9 +279,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (out.converged || last) break;
 
     const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
+    double drag_used = 0;
     for (std::size_t k = 0; k < count; ++k) {
+      const double drag = drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
+      drag_used = std::max(drag_used, drag);
       systems[k].ask_for(asked);
-      systems[k].linearise(drag_ * load / (diameter * static_cast<double>(strands[k].vertices)));
+      systems[k].linearise(drag);
       systems[k].solve();
     }
     stage(StepStage::integrate);
@@ -306,10 +312,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (over > 1) {
       fraction = 1 / over;
       drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
-    } else if (over < kSmallPart) {
+    } else if (left > kPoorBalance * left_before && left > kPoorDrag * drag_force && iteration > 0) {
+      drag_ = std::min(std::max(kDragDecay * drag_, kFirstDrag), kMostDrag);  // the linearisation misleads
+    } else if (over < kSmallPart || left < kPoorDrag * drag_force) {
       drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
     }
+    left_before = left;
     if (furthest > most_move) out.limited = true;
+    moved_ = furthest;
     place_trial(systems, problems, count, fraction);
     const double allowed = safe_fraction(strands, count, fraction, out);
     if (allowed < fraction) {
@@ -341,6 +351,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].place_held();
     }
     travelled += fraction * furthest;
+    drag_force = fraction * furthest * drag_used;
     shifted += fraction * furthest;
     slid += fraction * most_slid;
     still = motion == 1 && fraction == 1 && furthest < kStill * rest;

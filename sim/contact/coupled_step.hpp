@@ -114,6 +114,7 @@ class CoupledStep {
   std::vector<std::vector<double>> trial_theta_;
   std::vector<const Vector3d*> trial_of_;
   double drag_ = kFirstDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
+  double moved_ = 0;          ///< furthest that the last move would have taken a vertex [mm]
   double reach_ = 0;          ///< that pairs were gathered for [mm]
 };
 

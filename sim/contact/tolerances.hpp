@@ -48,8 +48,15 @@ inline constexpr double kLeastDrag = 2e-3;
 inline constexpr double kMostDrag = 200;
 inline constexpr double kDragGrowth = 4;  ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
-inline constexpr double kBlockedFraction = 1e-3;  ///< a move cut below this is blocked, ...
-inline constexpr int kMostBlocked = 2;            ///< ... and after so many on end the step ends where it is
-inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone
+inline constexpr double kPoorBalance = 0.5;  ///< an imbalance that falls by no more asks for drag, unless ...
+inline constexpr double kPoorDrag = 4;       ///< ... it is so little above what the drag itself makes
+// How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
+inline constexpr double kForcing = 1e-2;
+inline constexpr double kLeastConeTarget = 1e-10;
+inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
+inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]
+inline constexpr double kBlockedFraction = 1e-3;    ///< a move cut below this is blocked, ...
+inline constexpr int kMostBlocked = 2;              ///< ... and after so many on end the step ends where it is
+inline constexpr int kMostAuditHalvings = 4;        ///< before an unproven move is undone
 
 }  // namespace ligature::contact
