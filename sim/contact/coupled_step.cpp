@@ -238,7 +238,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (std::size_t k = 0; k < count; ++k) {
       systems[k].ask_for(motion);
       systems[k].find_frames(iteration == 0);
-      const ThreadSystem::Imbalance b = systems[k].assemble(last              ? rod::Hessian::none
+      const ThreadSystem::Imbalance b = systems[k].assemble(last ? rod::Hessian::none : rod::Hessian::positive);
       worst.multiplier = std::max(worst.multiplier, b.multiplier);
       worst.finite = worst.finite && b.finite;
       load = std::max(load, systems[k].load());
