@@ -91,7 +91,7 @@ TEST(KnotScenarios, TwoThreadsAreTheTieThatTheirNameSays) {
                                          outwards(up, false), kBelow);
       EXPECT_EQ(measure::determinant(loop), 9) << name;
       EXPECT_EQ(same_side, name == "reef" || name == "granny") << name << size;
-      ASSERT_EQ(threads[0].forces.size(), 1u);
+      ASSERT_EQ(threads[0].forces.size(), 2u) << "load, and tail until the knot is set";
       for (std::size_t i : {0u, 1u}) {
         const auto& force = threads[i].forces[0];
         EXPECT_EQ(force.at.kind, world::Place::Kind::first) << "the loaded end comes first";

@@ -741,7 +741,8 @@ def files():
     for name in ("loose_overhand", "small_overhand"):
         for winding in (1, 2):
             curve = d[f"{name}_{winding}"].curves[0]
-            write(f"{name}_{winding}", curve, 0.025, 0.025 * (length(curve) + 40), 0.025 * 20)
+            tail = 20 if name == "loose_overhand" else 250  # what the loop takes when it opens
+            write(f"{name}_{winding}", curve, 0.025, 0.025 * (length(curve) + 2 * tail), 0.025 * tail)
     return out
 
 
