@@ -297,7 +297,7 @@ def slack(span, height):
     return sampled(at, 0, span)
 
 
-def clove(core, gap=0.1, across=1.9):
+def clove(core, gap=0.4, across=1.9):
     """A clove hitch round a cylinder along x: two turns the same way and a diagonal over both, at the front (-y).
     Comes from below (-z) and leaves above. By angle t round the axis, from the front upwards."""
     rho = core / 2 + 0.5 + gap
@@ -305,9 +305,10 @@ def clove(core, gap=0.1, across=1.9):
     clear = (rho + 1.5) / math.sin(math.pi / 4) - rho  # so that the diagonal passes in front of both ends
 
     # (t in half turns from the bottom, x, lift over the cylinder)
-    table = [(0.5, 0.36, 0.0), (0.75, 0.7, 0.0), (1.0, 1.0, 0.0), (1.5, 1.2, 0.0), (2.0, 1.25, 0.5 * clear),
-             (2.25, 0.75, clear), (2.5, 0.0, clear), (2.75, -0.75, clear), (3.0, -1.25, 0.5 * clear),
-             (3.5, -1.2, 0.0), (4.0, -1.0, 0.0), (4.25, -0.7, 0.0), (4.5, -0.36, 0.0)]
+    table = [(0.5, 0.36, 0.0), (0.75, 0.7, 0.0), (1.0, 1.0, 0.0), (1.25, 1.12, 0.0), (1.5, 1.2, 0.0),
+             (1.75, 1.25, 0.15 * clear), (2.0, 1.4, 0.5 * clear),
+             (2.25, 1.05, clear), (2.5, 0.0, clear), (2.75, -1.05, clear), (3.0, -1.4, 0.5 * clear),
+             (3.25, -1.25, 0.15 * clear), (3.5, -1.2, 0.0), (3.75, -1.12, 0.0), (4.0, -1.0, 0.0), (4.25, -0.7, 0.0), (4.5, -0.36, 0.0)]
     points = []
     for half, x, lift in table:
         t = math.pi * half
@@ -317,7 +318,7 @@ def clove(core, gap=0.1, across=1.9):
         add(last, (0.0, 0.0, 2.0 * n)) for n in (1, 2, 3)]
 
 
-def two_half_hitches(core, turns, gap=0.3):
+def two_half_hitches(core, turns, gap=0.4):
     """Up in front of a cylinder along x, over it (and `turns` more times round it), down behind, and two half hitches,
     which are a clove hitch, round its own standing part. First the loaded end, from below."""
     rho = core / 2 + 0.5 + gap
