@@ -26,9 +26,9 @@ struct Incline {
     WorldParams p = thread_world(step_s);
     p.gravity = {0, 0, -kGravity};
     p.friction.thread_obstacle = kMu;
-    PlaneParams plane;
+    ObstacleParams plane;
     plane.normal = normal;
-    p.planes.push_back(plane);
+    p.obstacles.push_back(plane);
     const Vec3 along = 0.5 * kLength * (std::cos(angle) * down + std::sin(angle) * across);
     const Vec3 middle = 0.5 * kDiameter * normal;
     ThreadParams t = nylon({middle - along, middle + along}, kDiameter, kSegments, 0);
