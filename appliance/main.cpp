@@ -111,6 +111,7 @@ int bench(const char* self, const std::vector<std::string>& arguments) {
 struct SimArguments {
   std::string scenario, out, plot;
   std::vector<std::string> expect;
+  std::size_t width = 1;
   bool json = false, every_step = false;
 };
 
@@ -120,6 +121,7 @@ int sim(const SimArguments& arguments) {
   options.out = arguments.out;
   options.plot = arguments.plot;
   options.expect = arguments.expect;
+  options.width = arguments.width;
   options.every_step = arguments.every_step;
   options.progress = isatty(STDERR_FILENO) != 0;
   options.stop_request = &stop_request;
@@ -222,6 +224,11 @@ int run_command(int argc, char** argv) {
       ->check(named);
   sim_verb->add_option("--expect", sim_arguments.expect, "exit 1 unless it ends so; repeatable: rest, holds, opens")
       ->allow_extra_args(false);
+  sim_verb
+      ->add_option("--width", sim_arguments.width,
+                   "threads that share the work of a step, 1 to 16; the result has the same bits at any width")
+      ->check(CLI::Range(std::size_t{1}, simulate::kMostWidth))
+      ->capture_default_str();
   sim_verb->add_flag("--every-step", sim_arguments.every_step,
                      "write the state after every step, whatever output.every_s says");
   sim_verb->add_flag("--json", sim_arguments.json, "print summary.json on standard output instead of a table");

@@ -8,9 +8,11 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "appliance/rt/executor.hpp"
 #include "appliance/sim/history.hpp"
 #include "appliance/sim/output_files.hpp"
 #include "appliance/sim/plot.hpp"
@@ -84,6 +86,13 @@ Result<void> check_expectations(const std::vector<std::string>& expect) {
   if (expects(expect, "holds") && expects(expect, "opens"))
     return usage_error("--expect holds --expect opens: a knot does one or the other: leave one out");
   return {};
+}
+
+/// Threads beside this one, that take what parts of a step they come to.
+Result<std::unique_ptr<rt::PooledExecutor>> start_workers(std::size_t width) {
+  std::vector<rt::ThreadSettings> workers(width - 1);
+  for (std::size_t i = 0; i < workers.size(); ++i) workers[i].name = fmt::format("sim-{}", i + 1);
+  return rt::PooledExecutor::create(workers);
 }
 
 /// ".svg" or ".png", capitals or not; else empty.
@@ -173,6 +182,8 @@ std::filesystem::path resolve_scenario(const std::string& name, const std::vecto
 
 Result<SimOutcome> simulate(const SimOptions& options) {
   if (auto ok = check_expectations(options.expect); !ok) return unexpected(ok.error());
+  if (options.width < 1 || options.width > kMostWidth)
+    return usage_error(fmt::format("--width is {}, must be 1 to {}", options.width, kMostWidth));
   auto loaded = config::load_scenario(options.scenario);
   if (!loaded) return unexpected(loaded.error());
   config::Scenario scenario = std::move(*loaded);
@@ -189,9 +200,16 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   params.X_RW = {};
   params.motion_scale = 1;
   params.forceps_present = !scenario.forceps.empty();
+  std::unique_ptr<rt::PooledExecutor> pool;  // outlives the world
+  if (options.width > 1) {
+    auto started = start_workers(options.width);
+    if (!started) return unexpected(started.error());
+    pool = std::move(*started);
+  }
   auto created = world::World::create(params, scenario.capacity);
   if (!created) return usage_error(fmt::format("{}: {}", options.scenario.string(), created.error().message));
   world::World world = std::move(*created);
+  world.use_executor(pool.get());
 
   std::optional<StreamedFile> plot_file;
   if (!options.plot.empty()) {

@@ -1,5 +1,6 @@
 #pragma once
-/// `ligature sim`: the physics alone, as fast as it goes. Deterministic: one thread, no clock but for the timings.
+/// `ligature sim`: the physics alone, as fast as it goes. Deterministic: no clock but for the timings, and the same
+/// bits whatever number of threads it runs on.
 #include <atomic>
 #include <filesystem>
 #include <string>
@@ -9,13 +10,16 @@
 
 namespace ligature::simulate {
 
+inline constexpr std::size_t kMostWidth = 16;
+
 struct SimOptions {
   std::filesystem::path scenario;
   std::filesystem::path out;        ///< folder of summary.json and the tables; empty: none are written
   std::filesystem::path plot;       ///< .svg or .png; empty: no picture
   std::vector<std::string> expect;  ///< "rest", "holds", "opens"
-  bool every_step = false;          ///< writes curves and energies after every step, whatever output.every_s says
-  bool progress = false;            ///< a line on standard error that moves
+  std::size_t width = 1;    ///< threads that share the work of a step, the caller's one of them; 1 to kMostWidth
+  bool every_step = false;  ///< writes curves and energies after every step, whatever output.every_s says
+  bool progress = false;    ///< a line on standard error that moves
   const std::atomic<bool>* stop_request = nullptr;
 };
 
@@ -26,7 +30,7 @@ struct SimOutcome {
   std::string complaint;  ///< one line, or empty
 };
 
-/// Error::Kind::usage: nothing was started and nothing written.
+/// Error::Kind::usage: nothing was started and nothing written; unavailable: no threads to be had.
 Result<SimOutcome> simulate(const SimOptions& options);
 
 /// A file, or the name of a shipped scenario: "thread/catenary".

@@ -218,6 +218,22 @@ TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
             json::parse(slurp(second + "/summary.json"))["state_hash"]);
 }
 
+TEST_F(SimVerb, TheWidthChangesNoBit) {
+  const std::string knot = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/trefoil_tight.toml";
+  const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
+  const std::string file = scenario(with(with(slurp(knot), "duration_s = 3.0", "duration_s = 0.1"),
+                                         "points/trefoil_02mm.csv", points + "trefoil_02mm.csv"));
+  std::set<std::string> hashes;
+  for (const char* width : {"1", "2", "4"}) {
+    const Answer answer = sim(file + " --json --width " + width);
+    ASSERT_EQ(answer.exit_code, 0) << answer.err;
+    const json summary = json::parse(answer.out);
+    EXPECT_GT(summary["contacts"]["max"].get<int>(), 10);
+    hashes.insert(summary["state_hash"].get<std::string>());
+  }
+  EXPECT_EQ(hashes.size(), 1u);
+}
+
 TEST_F(SimVerb, ARefusedScenarioIsExitTwoInOneLineAndNothingIsWritten) {
   for (const auto& [from, to] :
        std::vector<std::pair<std::string, std::string>>{{"segment_mm = 0.5", "segment_mm = -1"},
@@ -243,6 +259,7 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
        {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
         file + " --expect wrest", file + " --expect", file + " --expect knot=reef",
         file + " --expect holds --expect opens", file + " --expect rest --expect knot=4_1", file + " --out ''",
+        file + " --width 0", file + " --width 17", file + " --width 1.5", file + " --width -1", file + " --width",
         file + " " + file}) {
     const Answer answer = sim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
