@@ -104,7 +104,7 @@ void World::State::cut(Cut& c) noexcept {
   for (std::size_t k = 0; k < c.pieces.size(); ++k) take(c.pieces[k], from, from.model.closed || k > 0 ? c.vertex : 0);
   divide_memory(c);
   divide_grasps(c);
-  coupled[0].contacts().forget(static_cast<std::uint32_t>(c.thread));
+  divide_contacts(c);
   std::swap(from, c.pieces[0]);
   if (c.pieces.size() > 1) threads.push_back(std::move(c.pieces[1]));
 }
@@ -137,6 +137,17 @@ void World::State::divide_memory(Cut& c) noexcept {
   for (Thread& t : threads)
     if (t.origin == from.origin && t.first > from.first) ++t.first;
   c.pieces[1].first = at + 1;
+}
+
+// What touches the pieces goes on touching them, with the forces it has.
+void World::State::divide_contacts(const Cut& c) noexcept {
+  const Thread& from = threads[c.thread];
+  const auto thread = static_cast<std::uint32_t>(c.thread), at = static_cast<std::uint32_t>(c.vertex);
+  contact::StrandContacts& contacts = coupled[0].contacts();
+  if (from.model.closed)
+    contacts.open(thread, at, static_cast<std::uint32_t>(from.model.edges()));
+  else
+    contacts.divide(thread, at, static_cast<std::uint32_t>(threads.size()));
 }
 
 // Jaws that hold the vertex of the cut hold both ends.

@@ -164,6 +164,7 @@ struct World::State {
   void apply_cuts() noexcept;
   void cut(Cut& cut) noexcept;
   void divide_memory(Cut& cut) noexcept;
+  void divide_contacts(const Cut& cut) noexcept;
   void divide_grasps(const Cut& cut) noexcept;
   // detect
   void detect(StepReport& report) noexcept;
