@@ -15,10 +15,24 @@ struct Strand {
   bool closed = false;
   double radius = 0;       ///< h [mm]
   double rest_length = 0;  ///< of an edge [mm]
+  /// What a cut left: strands with one number were one thread. Its edges were counted from `first_edge` on, all the way
+  /// round a ring of `ring_edges` (0: an open thread).
+  std::uint32_t thread = 0xffffffffu;
+  std::uint32_t first_edge = 0, ring_edges = 0;
 
   std::size_t edges() const { return closed ? vertices : vertices - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }
 };
+
+/// From edge to edge along the thread that both strands were cut from: 1 where they shared a vertex. Very many where
+/// they were never one.
+inline std::size_t edges_along(const Strand& a, std::size_t edge_a, const Strand& b, std::size_t edge_b) noexcept {
+  if (a.thread == 0xffffffffu || a.thread != b.thread) return static_cast<std::size_t>(-1);
+  const std::size_t i = a.first_edge + edge_a, j = b.first_edge + edge_b, apart = i < j ? j - i : i - j;
+  if (a.ring_edges == 0) return apart;
+  const std::size_t round = apart % a.ring_edges;
+  return round < a.ring_edges - round ? round : a.ring_edges - round;
+}
 
 /// Stands for strand_b of a contact whose other side is no strand (a rigid obstacle).
 inline constexpr std::uint32_t kNoStrand = 0xffffffffu;

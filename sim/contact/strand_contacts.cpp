@@ -3,6 +3,7 @@
 #include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <tuple>
 
 #include "sim/contact/edge_places.hpp"
@@ -99,6 +100,14 @@ Vector3d along(const Strand& strand, std::uint32_t edge) noexcept {
   return strand.x[strand.next(edge)] - strand.x[edge];
 }
 
+// The ends that a cut made begin where they touch all over; like neighbours along a thread they do not count.
+bool across_cut(const Strand& a, const Strand& b, const EdgePair& pair) noexcept {
+  const bool cut = pair.strand_a != pair.strand_b || (a.ring_edges > 0 && !a.closed);
+  const std::size_t apart = cut ? edges_along(a, pair.edge_a, b, pair.edge_b) : static_cast<std::size_t>(-1);
+  if (apart == static_cast<std::size_t>(-1)) return false;
+  return apart <= 1 || static_cast<double>(apart - 1) * a.rest_length < std::numbers::pi * a.radius;
+}
+
 // Of two strands that meet in a point and were never apart: across both, else across one.
 Vector3d any_side(const Vector3d& a, const Vector3d& b) noexcept {
   const Vector3d across = a.cross(b);
@@ -131,6 +140,7 @@ bool StrandContacts::gather_again(const Strand* strands, std::size_t count, doub
   for (const EdgePair& pair : near_.pairs()) {
     const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
     if (pair.strand_a == pair.strand_b && !arc_allows(a, pair.edge_a, pair.edge_b)) continue;
+    if (across_cut(a, b, pair)) continue;
     if (pairs_.size() == pairs_.capacity()) break;
     if (distance(a, b, pair) <= a.radius + b.radius + reach) pairs_.push_back(pair);
   }

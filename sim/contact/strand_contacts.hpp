@@ -3,7 +3,7 @@
 ///
 /// Kinds (thesis 3.7): inside both edges, vertex on edge, vertex on vertex, and both edges of a bend on its inner side.
 /// Neighbours along a thread do not touch below pi h of arc between the two places: a thread bent round itself as
-/// tightly as its own radius allows has that much.
+/// tightly as its own radius allows has that much. Ends that a cut made go on not touching below it.
 ///
 /// Every pair of edges has at most one contact, so the pair is its identity; edge_places.hpp tells where it lies and
 /// when it is kept. Two more rules make them few and let them go on:

@@ -219,6 +219,7 @@ bool SweptPairs::emit(const Strand* strands, std::size_t asking, double reach) n
           if (with.edge == name.edge + 1 || (strand.closed && name.edge == 0 && with.edge + 1 == strand.edges()))
             continue;
         }
+        if (edges_along(strands[name.strand], name.edge, strands[with.strand], with.edge) <= 1) continue;
         if (pairs_.size() == most_pairs_) return false;
         pairs_.push_back({name.strand, name.edge, with.strand, with.edge});
       }

@@ -24,7 +24,7 @@ class SweptPairs {
   SweptPairs(std::size_t most_edges, std::size_t most_pairs);
 
   /// All pairs of edges whose boxes, swept from x to x1 and grown by `reach` in sum, overlap, in ascending order;
-  /// without edges that are the same or share a vertex. Overlap: on every axis no gap is wider than `reach`. Edges with
+  /// without edges that are the same, share a vertex or did before it was cut. Overlap: on every axis no gap is wider than `reach`. Edges with
   /// a coordinate that is not finite are in no pair; skipped() counts them. A strand of fewer than two vertices has no
   /// edges.
   /// @param x1 where each strand's vertices end, one array a strand; null: they stay where they are (all, or one)

@@ -102,6 +102,10 @@ void World::State::apply_cuts() noexcept {
 void World::State::cut(Cut& c) noexcept {
   Thread& from = threads[c.thread];
   for (std::size_t k = 0; k < c.pieces.size(); ++k) take(c.pieces[k], from, from.model.closed || k > 0 ? c.vertex : 0);
+  for (std::size_t k = 0; k < c.pieces.size(); ++k) {
+    c.pieces[k].first_edge = from.first_edge + (from.model.closed || k > 0 ? c.vertex : 0);
+    c.pieces[k].ring_edges = from.ring_edges;
+  }
   divide_memory(c);
   divide_grasps(c);
   divide_contacts(c);

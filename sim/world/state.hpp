@@ -73,6 +73,8 @@ struct Thread {
   std::size_t constraints_first = 0, constraints_count = 0;
   double rest_edge = 0;   // rest length of an edge but for its scale [mm]
   double drawn_edge = 0;  // length of an edge as drawn [mm]
+  std::size_t first_edge = 0;  // of those of the thread as drawn, and how many a ring of them had, else 0
+  std::size_t ring_edges = 0;
   bool inertial = false;
   bool moved_by_clamps = false;  // in this step
   double energy_before = 0;      // kinetic and elastic, at the start of the step; inertial only

@@ -78,7 +78,14 @@ void World::State::solve(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
-    strands[k] = {t.state.x.data(), t.x0.size(), t.model.closed, t.model.radius, t.model.rest_length};
+    strands[k] = {.x = t.state.x.data(),
+                  .vertices = t.x0.size(),
+                  .closed = t.model.closed,
+                  .radius = t.model.radius,
+                  .rest_length = t.model.rest_length,
+                  .thread = static_cast<std::uint32_t>(t.origin),
+                  .first_edge = static_cast<std::uint32_t>(t.first_edge),
+                  .ring_edges = static_cast<std::uint32_t>(t.ring_edges)};
     for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
     for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
   }
@@ -182,6 +189,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     s->threads.push_back(build_thread(params.threads[k], k));
     Thread& t = s->threads.back();
     t.first = s->vertices;
+    t.ring_edges = t.model.closed ? t.model.edges() : 0;
     s->vertices += t.x0.size();
     for (const CutParams& c : params.cuts) s->vertices += c.thread == k ? 1 : 0;
     longest = std::max(longest, t.x0.size());
@@ -204,7 +212,9 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->alone.emplace_back(longest, frames_like);
   const std::size_t kinds = s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms);
   for (std::size_t k = 0; k < params.threads.size() + params.cuts.size(); ++k) {
-    const std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
+    std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
+    for (const Cut& c : s->cuts)  // a ring that is opened gets a vertex more
+      if (c.thread == k) most = std::max(most, c.pieces[0].x0.size());
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
   }
   s->strands.resize(s->systems.size());

@@ -443,6 +443,35 @@ TEST(Cut, RepeatsBitForBitAndCountsInTheHash) {
   EXPECT_NE(a.state_hash(), c.state_hash());
 }
 
+// A thread that rests across another, and is cut beside the crossing: the piece on top goes on being carried.
+TEST(Cut, KeepsWhatItsPiecesTouch) {
+  WorldParams p = thread_world();
+  p.friction.thread_thread = 0.3;
+  p.gravity = {0, 0, -9810};
+  ThreadParams low = nylon({{0, -10, 0}, {0, 10, 0}}, 0.2, 40), high = nylon({{-10, 0, 0.2}, {10, 0, 0.2}}, 0.2, 40);
+  low.name = "low", high.name = "high";
+  low.clamps = {clamp_at(Kind::first, Hold::position), clamp_at(Kind::last, Hold::position)};
+  high.clamps = low.clamps;
+  p.threads = {low, high};
+  // Between the crossing at 10 mm and the end: the piece that comes last carries nothing, the other still does.
+  p.cuts = {{.thread = 1, .s_mm = 13, .time_s = 0.06}};
+  World world = make_world(p);
+  steps(world, 2);
+  const auto carried = [&](std::size_t thread) {
+    double sum = 0;
+    for (const ContactMeasure& c : world.contacts())
+      if (c.other == ContactMeasure::Other::thread && (c.thread == thread || c.index == thread)) sum += c.normal_force;
+    return sum;
+  };
+  ASSERT_GT(carried(1), 0);
+  steps(world, 1);
+  ASSERT_EQ(world.thread_count(), 3u);
+  EXPECT_GT(carried(1), 0);
+  EXPECT_EQ(carried(2), 0);
+  const StepReport report = world.step({});
+  EXPECT_FALSE(report.flags & (step_crossing_found | step_non_finite_restored));
+}
+
 TEST(Cut, TakesNoMemory) {
   WorldParams p = thread_over_bench(1);
   p.threads[0].clamps = {clamp_at(Kind::first, Hold::frame), clamp_at_vertex(200, Hold::frame)};
