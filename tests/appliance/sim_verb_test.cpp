@@ -221,7 +221,7 @@ TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
 TEST_F(SimVerb, TheWidthChangesNoBit) {
   const std::string knot = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/trefoil_tight.toml";
   const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
-  const std::string file = scenario(with(with(slurp(knot), "duration_s = 3.0", "duration_s = 0.1"),
+  const std::string file = scenario(with(with(slurp(knot), "duration_s = 3.0", "duration_s = 0.03"),
                                          "points/trefoil_02mm.csv", points + "trefoil_02mm.csv"));
   std::set<std::string> hashes;
   for (const char* width : {"1", "2", "4"}) {
