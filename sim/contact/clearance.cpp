@@ -36,12 +36,13 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
         {(da0 - db0).squaredNorm(), (da0 - db1).squaredNorm(), (da1 - db0).squaredNorm(), (da1 - db1).squaredNorm()}));
     const double start = distance(a0, a1, b0, b1);
     const double sum = a.radius + b.radius;
-    bool neighbours = false;
+    std::size_t between = edges_along(a, i, b, j);  // also over a cut
     if (pair.strand_a == pair.strand_b) {
-      std::size_t between = pair.edge_b - pair.edge_a;
-      if (a.closed) between = std::min(between, a.edges() - between);
-      neighbours = static_cast<double>(between - 1) * a.rest_length < std::numbers::pi * a.radius;
+      between = std::min(between, j - i);
+      if (a.closed) between = std::min(between, a.edges() - (j - i));
     }
+    const bool neighbours =
+        between <= a.edges() && static_cast<double>(between - 1) * a.rest_length < std::numbers::pi * a.radius;
     const double least = neighbours ? kNeighbourShare * start : std::min(kLeastDistance * sum, kLeastShare * start);
     const double ends = kArrived * (start - least);
     double here = start, t = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/contact/implicit_step.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -57,11 +58,18 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
   const double diameter = thickest(strands, count);
   reach_ = kContactReach * diameter + 2 * std::min(motion, diameter);
   while (!contacts_.gather(strands, count, reach_) && reach_ > 1e-3 * diameter) reach_ *= 0.5;
-  return contacts_.find(strands, count, reach_), !contacts_.contacts().empty();
+  contacts_.find(strands, count, reach_);
+  return std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(),
+                     [&](const StrandContact& c) { return c.gap < kTouching * diameter || !c.force.isZero(0); });
 }
 
-bool CoupledStep::apart(const Strand* from, std::size_t count, const Vector3d* const* to) noexcept {
-  return guard_.look(from, count, to).fraction >= 1;
+bool CoupledStep::apart(const Strand* from, const Strand* to, std::size_t count) noexcept {
+  for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
+  if (guard_.look(from, count, trial_of_.data()).fraction < 1) return false;
+  contacts_.gather(to, count, 0);
+  contacts_.find(to, count, 0);
+  return std::all_of(contacts_.contacts().begin(), contacts_.contacts().end(),
+                     [](const StrandContact& c) { return c.gap >= 0; });
 }
 
 ConeProblem CoupledStep::last_problem() const noexcept {
@@ -172,7 +180,8 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
     q_[r] -= sum;
   }
   ConeSettings cone = settings.cone;
-  cone.residual_target = std::clamp(kForcing * out.residual, kLeastConeTarget, cone.residual_target);
+  cone.residual_target = std::clamp(kForcing * out.residual, kLeastConeTarget,
+                                    std::max(cone.residual_target, kForcing * settings.step.residual_target));
   cone.motion_target = std::clamp(kForcing * moved_, kLeastMotionTarget * thickest(strands, count),
                                   kMostMotionTarget * thickest(strands, count));
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
@@ -273,9 +282,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
     out.residual = left > rounding && load > 0 ? left / load : 0.0;
-    out.converged =
-        iteration > 0 && motion == 1.0 && blocked == 0 && left <= settings.step.residual_target * load + rounding &&
-        worst_penetration() <= kPenetrationLeft * diameter && out.cone_residual <= settings.cone.residual_target;
+    // Forces between strands are as exact as the cone problem was solved.
+    const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
+    out.converged = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
+                    moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter &&
+                    worst_penetration() <= kPenetrationLeft * diameter &&
+                    out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
 
     const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
@@ -357,6 +369,28 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     still = motion == 1 && fraction == 1 && furthest < kStill * rest;
     for (std::size_t k = 0; k < count; ++k)
       if (systems[k].move_multipliers(fraction)) still = false;
+  }
+  // An iteration that was cut off may leave edges that no force would: all go back together, if nothing is in the way.
+  const auto stretched = [&] {
+    for (std::size_t k = 0; k < count; ++k)
+      if (overstretched(*problems[k].model, *problems[k].x0, problems[k].state->x)) return true;
+    return false;
+  };
+  for (int halving = 0; out.finite && !out.converged && halving < kMostHalvingsBack && stretched(); ++halving) {
+    out.limited = true;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::vector<Vector3d>&x = problems[k].state->x, &x0 = *problems[k].x0;
+      for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = 0.5 * (x[i] + x0[i]);
+      trial_of_[k] = trial_[k].data();
+    }
+    if (clearance_.fraction(strands, count, trial_of_.data()) < 1 || guard_.audit(strands, count, trial_of_.data()) > 0)
+      break;
+    motion *= 0.5;
+    for (std::size_t k = 0; k < count; ++k) {
+      std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+      systems[k].ask_for(motion);
+      systems[k].carry_state();
+    }
   }
   out.motion = motion;
   for (std::size_t k = 0; k < count; ++k) {

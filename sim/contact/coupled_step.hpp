@@ -61,11 +61,11 @@ class CoupledStep {
   /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
   CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
 
-  /// True when strands are or may come near each other in this step: then solve() is for all threads.
-  /// @param motion bound on how far a vertex moves in this step [mm]. @rt as below
+  /// True when strands touch, or nearly: then solve() is for all threads. @param motion bound on how far a vertex moves
+  /// in this step, as far as it is known [mm]. @rt as below
   bool near(const Strand* strands, std::size_t count, double motion) noexcept;
-  /// After threads were moved by others (each alone): false when strands would have crossed on the way from x0.
-  bool apart(const Strand* from, std::size_t count, const Vector3d* const* to) noexcept;
+  /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end.
+  bool apart(const Strand* from, const Strand* to, std::size_t count) noexcept;
 
   /// Moves all threads; systems and problems: one a strand, systems not begun. The strands' vertices are those of the
   /// problems' states. @rt bounded by iterations * (vertices + contacts^2 * cone iterations), no allocation
@@ -113,7 +113,7 @@ class CoupledStep {
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<std::vector<double>> trial_theta_;
   std::vector<const Vector3d*> trial_of_;
-  double drag_ = kFirstDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
+  double drag_ = kLeastDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
   double moved_ = 0;          ///< furthest that the last move would have taken a vertex [mm]
   double reach_ = 0;          ///< that pairs were gathered for [mm]
 };

@@ -16,6 +16,11 @@ double longest_edge(const rod::RodModel& model, const std::vector<Vector3d>& x) 
 
 }  // namespace
 
+bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0,
+                   const std::vector<Vector3d>& x) noexcept {
+  return longest_edge(model, x) > std::max(kMostStretch * model.rest_length, longest_edge(model, x0));
+}
+
 // An edge's length is convex along the way.
 bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) noexcept {
   const double limit = std::max(kMostStretch * model.rest_length, longest_edge(model, x0));

@@ -52,6 +52,9 @@ class ImplicitStep {
   rod::Twist best_twist_;                         ///< where Phi was least; angles unknown
 };
 
+/// True when an edge of x is longer than any of x0 and than kMostStretch allows.
+bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0, const std::vector<Vector3d>& x) noexcept;
+
 /// Goes back from x towards x0 until no edge is longer than the longest was or than kMostStretch allows: an iteration
 /// among contacts and grips that was cut off may leave edges that no force would. True when it did.
 bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) noexcept;

@@ -8,6 +8,9 @@ namespace ligature::contact {
 
 using Eigen::Vector3d;
 
+/// Stands for strand_b of a contact whose other side is no strand (a rigid obstacle).
+inline constexpr std::uint32_t kNoStrand = 0xffffffffu;
+
 /// A thread's vertices, where they are now. Edge i joins vertex i to i+1, of a closed strand the last one to the first.
 struct Strand {
   const Vector3d* x = nullptr;  ///< p_WV_W [mm]                                              (vertices)
@@ -33,9 +36,6 @@ inline std::size_t edges_along(const Strand& a, std::size_t edge_a, const Strand
   const std::size_t round = apart % a.ring_edges;
   return round < a.ring_edges - round ? round : a.ring_edges - round;
 }
-
-/// Stands for strand_b of a contact whose other side is no strand (a rigid obstacle).
-inline constexpr std::uint32_t kNoStrand = 0xffffffffu;
 
 /// Two edges, (strand_a, edge_a) < (strand_b, edge_b) in lexicographic order.
 struct EdgePair {

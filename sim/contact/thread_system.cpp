@@ -476,6 +476,13 @@ void ThreadSystem::widen(std::size_t& first, std::size_t& last) const noexcept {
 
 // Of quasi-static twist as in solve_as: G^T A^-1 b = Z^T b.
 void ThreadSystem::solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept {
+  // What is prescribed answers to no force.
+  for (const HeldVertex& h : p_.drive->held) {
+    const bool inside = first <= last ? h.vertex >= first && h.vertex <= last : h.vertex >= first || h.vertex <= last;
+    if (!inside) continue;
+    const std::size_t row = stride() * (h.vertex >= first ? h.vertex - first : h.vertex + p_.model->vertices() - first);
+    std::fill_n(b + row * count, 3 * count, 0.0);
+  }
   if (dimension_ == 4) return band4_.solve_window(b, count, first, last);
   if (dimension_ == 1) return band1_.solve_window(b, 3 * count, first, last);
   if (spans_ == 0) return band3_.solve_window(b, count, first, last);

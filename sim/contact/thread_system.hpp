@@ -195,8 +195,8 @@ class ThreadSystem final : public ThreadInverse {
   std::size_t spans_ = 0;                      // whose rank-one terms are taken in
   std::array<double, kMostSpans> coupling_{};  // GJ / length of each
   std::size_t middle_ = rod::BlockBand<3>::kBalanced;
-  double load_ = 0, element_force_ = 0;        // of the last assembly
-  double outer_load_ = 0;                      // square of the largest load on a vertex
+  double load_ = 0, element_force_ = 0;  // of the last assembly
+  double outer_load_ = 0;                // square of the largest load on a vertex
   bool tension_known_ = false;
   double per_angle_ = 0;  // 1/B of an angle
   bool shifted_ = false;

@@ -36,26 +36,31 @@ inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one 
 // Contact between strands.
 inline constexpr double kContactReach = 0.5;  ///< surfaces nearer than this are looked at, beyond motion [diameter]
 inline constexpr double kRenewMove = 0.1;     ///< of a contact, after which places and normals are renewed [diameter]
+inline constexpr double kTouching = 0.02;     ///< surfaces nearer than this make threads move together [diameter]
 inline constexpr double kChosenMargin = 0.1;  ///< a contact that would be left nearer than this is coupled [diameter]
 inline constexpr double kMostMove = 0.5;      ///< of a vertex in one iteration, ...
 inline constexpr double kMostMoveDiameters = 4;   ///< ... or so many diameters
 inline constexpr double kPenetrationLeft = 1e-3;  ///< that a converged step may have [diameter]
-inline constexpr double kMostSlid = 0.5;          ///< of a contact in one iteration [diameter]
-inline constexpr double kSmallPart = 0.25;        ///< a move below this part of what is trusted lets the drag go down
+inline constexpr double kContactBalance =
+    1e-7;  ///< force imbalance over the load at which a step among strands is done, ...
+inline constexpr double kContactRest = 1e-5;  ///< ... if its last move was no longer [diameter]
+inline constexpr double kMostSlid = 0.5;      ///< of a contact in one iteration [diameter]
+inline constexpr double kSmallPart = 0.25;    ///< a move below this part of what is trusted lets the drag go down
 // Drag of the trust region, of all vertices together, in units of the load over the diameter.
 inline constexpr double kFirstDrag = 2;
-inline constexpr double kLeastDrag = 2e-3;
+inline constexpr double kLeastDrag = 2e-4;
 inline constexpr double kMostDrag = 200;
 inline constexpr double kDragGrowth = 4;  ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
 inline constexpr double kPoorBalance = 0.5;  ///< an imbalance that falls by no more asks for drag, unless ...
 inline constexpr double kPoorDrag = 4;       ///< ... it is so little above what the drag itself makes
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
-inline constexpr double kForcing = 1e-2;
+inline constexpr double kForcing = 0.02;
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]
 inline constexpr double kBlockedFraction = 1e-3;    ///< a move cut below this is blocked, ...
+inline constexpr int kMostHalvingsBack = 12;        ///< of a step that left edges overstretched
 inline constexpr int kMostBlocked = 2;              ///< ... and after so many on end the step ends where it is
 inline constexpr int kMostAuditHalvings = 4;        ///< before an unproven move is undone
 

@@ -69,7 +69,7 @@ struct Thread {
   std::vector<Clamp> clamps;
   std::vector<Load> loads;
   contact::Drive drive;
-  std::size_t first = 0;  // of its vertices among all
+  std::size_t first = 0;                            // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
   double rest_edge = 0;   // rest length of an edge but for its scale [mm]
   double drawn_edge = 0;  // length of an edge as drawn [mm]
@@ -108,13 +108,13 @@ struct World::State {
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
-  std::vector<Constraint> constraints;         // grouped by thread
-  std::vector<contact::ThreadSystem> systems;  // one a thread, and one a piece to come
-  std::vector<contact::ImplicitStep> alone;    // one
-  std::vector<contact::CoupledStep> coupled;   // one
-  std::vector<contact::Strand> strands;        // these three: one a thread
+  std::vector<Constraint> constraints;           // grouped by thread
+  std::vector<Constraint> constraints_before;  // as they were when the step began
+  std::vector<contact::ThreadSystem> systems;    // one a thread, and one a piece to come
+  std::vector<contact::ImplicitStep> alone;      // one
+  std::vector<contact::CoupledStep> coupled;     // one
+  std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
-  std::vector<const Vector3d*> ends;
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};

@@ -92,22 +92,19 @@ void World::State::solve(StepReport& report) noexcept {
   const StepReport before = report;
   bool together = coupled[0].near(strands.data(), threads.size(), motion);
   if (!together) {
+    constraints_before = constraints;
     for (Thread& t : threads) solve_alone(t, report);
-    // From x0 to where they are now.
+    starts = strands;
     for (std::size_t k = 0; k < threads.size(); ++k) {
-      ends[k] = threads[k].state.x.data();
-      strands[k].x = threads[k].x0.data();
+      starts[k].x = threads[k].x0.data();
       for (std::size_t i = 0; i < threads[k].x0.size(); ++i)
         motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
     }
-    together = !coupled[0].apart(strands.data(), threads.size(), ends.data());
+    together = !coupled[0].apart(starts.data(), strands.data(), threads.size());
     if (together) {
       report = before;
-      for (std::size_t k = 0; k < threads.size(); ++k) {
-        systems[k].undo();
-        strands[k].x = threads[k].state.x.data();
-      }
-      warm_start();
+      for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
+      constraints = constraints_before;
       coupled[0].near(strands.data(), threads.size(), motion);
     }
   }
@@ -202,6 +199,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     for (const ForcepsParams& f : params.forceps) s->forceps.emplace_back(build_forceps(f, params.lost_release_s));
   s->memory.resize((s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms)) * s->vertices);
   s->constraints.reserve(s->memory.size() + kInstruments * instrument::kMostHeld);
+  s->constraints_before.reserve(s->constraints.capacity());
   // Trial frames as large as any thread's: a ring of distinct points has the most edges.
   std::vector<Vector3d> ring(std::max<std::size_t>(longest, 3));
   for (std::size_t i = 0; i < ring.size(); ++i) {
@@ -218,8 +216,8 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
   }
   s->strands.resize(s->systems.size());
+  s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
-  s->ends.resize(s->systems.size());
   s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
   s->cone_settings = {.method = static_cast<contact::ConeMethod>(params.solver.contact),
                       .iterations = params.solver.contact_iterations};
