@@ -83,6 +83,7 @@ struct BulletChain::State {
   std::vector<double> half;             ///< half a segment of each thread, in units
   std::vector<std::size_t> first_body;  ///< of each thread, and one behind the last
   double time_s = 0;
+  double work_from_s = world::kForever, work_share = 0, work_spin = 0, work_period_s = 1;
 
   btDefaultCollisionConfiguration configuration;
   btCollisionDispatcher dispatcher{&configuration};
@@ -129,7 +130,7 @@ struct BulletChain::State {
     scale = kRadius / thinnest;
     // All segments weigh one unit.
     const double pull = kJointOpening * kRadius * kErp * kIterations / (2 * kStep_s * kStep_s);
-    load_scale = strongest > 0 ? settings.haste * pull / strongest : 0;
+    load_scale = strongest > 0 ? pull / strongest : 0;
 
     for (std::size_t t = 0; t < params.threads.size(); ++t) add_thread(t, spins);
     first_body.push_back(bodies.size());
@@ -139,7 +140,7 @@ struct BulletChain::State {
     const world::ThreadParams& thread = params.threads[t];
     const std::vector<Vec3>& x = vertices[t];
     const std::size_t first = bodies.size(), segments = x.size() - 1;
-    const double segment = norm(x[1] - x[0]) * scale, h = thread.diameter_mm / 2 * scale;
+    const double segment = length_of(x) / static_cast<double>(x.size() - 1) * scale, h = thread.diameter_mm / 2 * scale;
     first_body.push_back(first);
     radius.push_back(h);
     half.push_back(segment / 2);
@@ -150,12 +151,15 @@ struct BulletChain::State {
     const btScalar most = std::max({inertia.x(), inertia.y(), inertia.z()});
     inertia.setValue(spins ? most : kNoRolling * most, most, most);
 
+    double friction = params.friction.thread_thread;  // as it is in the end
+    for (const auto& entry : params.schedule)
+      if (entry.key == world::ScheduleEntry::Key::friction_thread_thread) friction = entry.value;
     for (std::size_t i = 0; i < segments; ++i) {
       const btVector3 a = vector(scale * x[i]), b = vector(scale * x[i + 1]);
       const btQuaternion turn = shortestArcQuat(btVector3(1, 0, 0), (b - a).normalized());
       btRigidBody::btRigidBodyConstructionInfo how(1, nullptr, shapes.back().get(), inertia);
       how.m_startWorldTransform = btTransform(turn, (a + b) / 2);
-      how.m_friction = number(std::sqrt(params.friction.thread_thread));  // Bullet multiplies the two
+      how.m_friction = number(std::sqrt(friction));  // Bullet multiplies the two
       how.m_restitution = 0;
       how.m_linearDamping = kLinearDamping;
       how.m_angularDamping = kAngularDamping;
@@ -231,6 +235,11 @@ struct BulletChain::State {
     const double dt = params.step_s / settings.substeps;
     for (int k = 0; k < settings.substeps; ++k) {
       time_s += dt;
+      // A swing 0, 1, 0, -1, 0 in one period.
+      const double phase = time_s > work_from_s ? std::fmod((time_s - work_from_s) / work_period_s, 1.0) : 0.0;
+      const bool rising = phase < 0.25 || phase >= 0.75;
+      const double swing = rising ? 4 * (phase < 0.5 ? phase : phase - 1) : 2 - 4 * phase;
+      const double spin = time_s > work_from_s ? (rising ? work_spin : -work_spin) : 0.0;
       for (Hold& hold : holds) {
         const world::ClampParams& c = hold.clamp;
         const bool active = time_s >= c.from_s && time_s < c.until_s;
@@ -239,8 +248,9 @@ struct BulletChain::State {
           hold.joint->setPivotB(hold.joint->getPivotInB() + vector(scale * dt * c.velocity));
           hold.joint->setEnabled(active);
         } else if (active) {
+          const double turning = c.spin_rad_per_s + (c.at.kind == world::Place::Kind::first ? -spin : spin);
           btTransform pose = hold.body->getWorldTransform();
-          const btQuaternion turn(pose.getBasis().getColumn(0), number(dt * c.spin_rad_per_s));
+          const btQuaternion turn(pose.getBasis().getColumn(0), number(dt * turning));
           pose.setRotation((turn * pose.getRotation()).normalized());
           pose.setOrigin(pose.getOrigin() + vector(scale * dt * c.velocity));
           hold.body->setWorldTransform(pose);
@@ -250,7 +260,8 @@ struct BulletChain::State {
       for (const Pull& pull : pulls) {
         const world::ForceParams& f = pull.force;
         if (time_s < f.from_s || time_s >= f.until_s) continue;
-        const double grown = f.ramp_s > 0 ? std::min((time_s - f.from_s) / f.ramp_s, 1.0) : 1.0;
+        const double grown =
+            (f.ramp_s > 0 ? std::min((time_s - f.from_s) / f.ramp_s, 1.0) : 1.0) * (1 + work_share * swing);
         btRigidBody& body = *bodies[pull.body];
         body.applyForce(vector(load_scale * grown * f.force), body.getWorldTransform().getBasis() * pull.at);
       }
@@ -260,8 +271,10 @@ struct BulletChain::State {
 };
 
 BulletChain::BulletChain(const world::WorldParams& params, const std::vector<std::vector<Vec3>>& vertices,
-                         const BulletSettings& settings)
-    : state_(std::make_unique<State>(params, vertices, settings)) {}
+                         double time_s, const BulletSettings& settings)
+    : state_(std::make_unique<State>(params, vertices, settings)) {
+  state_->time_s = time_s;
+}
 
 BulletChain::BulletChain(const BulletChain& other, const BulletSettings& settings)
     : state_(std::make_unique<State>(other.state_->params, other.state_->vertices, settings)) {
@@ -288,6 +301,13 @@ BulletChain::~BulletChain() = default;
 
 void BulletChain::step() {
   state_->step();
+}
+
+void BulletChain::work(double share, double spin_rad_per_s, double period_s) {
+  state_->work_from_s = state_->time_s;
+  state_->work_share = share;
+  state_->work_spin = spin_rad_per_s;
+  state_->work_period_s = period_s;
 }
 
 double BulletChain::time_s() const {

@@ -9,11 +9,11 @@
 ///            bending stiffness's. Where a clamp spins, six-axis joints with the twist locked and springs against
 ///            bending instead, or there would be no torsion at all.
 ///  load      Mass is free in a quasi-static scene, and Bullet's joints and contacts open in proportion to T dt^2/m, T
-///  the
-///            load on a thread and m the mass of a segment; joints start from zero in every step, so that they open by
-///            about 2 T dt^2 / (m erp iterations). T/m is chosen so that this is two hundredths of a radius at ten
-///            iterations. That is to Bullet's advantage: a knot then takes it tens of seconds to pull tight. `haste`
-///            asks for the same load on a thread so many times lighter. Ratios of loads stay as they are.
+///            the load on a thread and m the mass of a segment; joints start from zero in every step, so that they open
+///            by about 2 T dt^2 / (m erp iterations). T/m is chosen so that this is two hundredths of a radius at ten
+///            iterations. That is to Bullet's advantage: no hand could be followed so, a loose knot takes tens of
+///            seconds to come tight; all therefore begin with the knot that ours pulled tight. Ratios of loads stay as
+///            they are.
 ///  inertia   about a capsule's axis so large that it never turns about it: point-to-point joints carry no twist, and
 ///            what a strand slides over would roll away under it instead of holding it. As with us, friction then has
 ///            no rolling moment.
@@ -36,7 +36,6 @@ struct BulletSettings {
   int iterations = 10;
   int substeps = 1;           ///< of one step of ours
   double erp = 0.2;           ///< of joints and contacts: share of an error that one step corrects
-  double haste = 1;           ///< loads so many times larger against the mass
   bool split_impulse = true;  ///< penetration is pushed out without adding to the speed
   bool friction_anchors =
       false;  ///< friction along two axes that also pulls back what has crept; else one, along the slip
@@ -44,8 +43,8 @@ struct BulletSettings {
 
 class BulletChain {
  public:
-  /// @param vertices of each thread at the start [mm]; segments join them
-  BulletChain(const world::WorldParams& params, const std::vector<std::vector<Vec3>>& vertices,
+  /// @param vertices of each thread at `time_s` [mm]; segments, all of the mean length, join them
+  BulletChain(const world::WorldParams& params, const std::vector<std::vector<Vec3>>& vertices, double time_s,
               const BulletSettings& settings);
   ~BulletChain();
   /// All bodies as they are in `other` (of the same scene), with these settings.
@@ -53,6 +52,10 @@ class BulletChain {
 
   /// One step of params.step_s.
   void step();
+
+  /// From now on loads that last swing by `share` up and down, linearly; held frames turn to and fro at
+  /// `spin_rad_per_s`.
+  void work(double share, double spin_rad_per_s, double period_s);
 
   double time_s() const;
   /// Centrelines: through the middle of what a joint left between two capsules. [mm]

@@ -51,7 +51,8 @@ namespace {
 
 constexpr const char* kUsage =
     "usage: ligature-bench [rod | coupling | knots] [--json] [--profile FILE]   e.g. ligature bench rod --json\n"
-    "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n";
+    "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
+    "              [--iterations N] [--contact-iterations N] [--brief]\n";
 
 }  // namespace
 
@@ -76,6 +77,12 @@ int main(int argc, char** argv) {
       knot_options.scene = argv[++i];
     } else if (knots && word == "--frames" && more && std::atoi(argv[i + 1]) > 0) {
       knot_options.frames = std::atoi(argv[++i]);
+    } else if (knots && word == "--iterations" && more && std::atoi(argv[i + 1]) > 0) {
+      knot_options.iterations = std::atoi(argv[++i]);
+    } else if (knots && word == "--contact-iterations" && more && std::atoi(argv[i + 1]) > 0) {
+      knot_options.contact_iterations = std::atoi(argv[++i]);
+    } else if (knots && word == "--brief") {
+      knot_options.brief = true;
     } else if (knots && word == "--no-peer") {
       knot_options.peer = false;
     } else if (knots && word == "--peer-only") {
