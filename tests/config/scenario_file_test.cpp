@@ -360,8 +360,7 @@ TEST(ScenarioObstacle, OfEveryShapeIsRead) {
     EXPECT_TRUE(mesh) << good << " " << (mesh ? "" : mesh.error().message);
   }
   const std::vector<std::pair<std::string, std::string>> wrong{
-      {"shape = \"mesh\"\nfile = \"open.stl\"\n",
-       "5: key 'obstacle.file' is not the surface of a solid"},
+      {"shape = \"mesh\"\nfile = \"open.stl\"\n", "5: key 'obstacle.file' is not the surface of a solid"},
       {"shape = \"mesh\"\nfile = \"cut.stl\"\n", "5: key 'obstacle.file' is"},
       {"shape = \"mesh\"\nfile = \"empty.stl\"\n", "5: key 'obstacle.file' is"},
       {"shape = \"mesh\"\nfile = \"notes.txt\"\n", "5: key 'obstacle.file' is not an STL or OBJ file"},

@@ -219,9 +219,24 @@ std::vector<Section> obstacles(Random& random, std::vector<std::string>& names) 
     Keys keys(s, random);
     names.push_back(pick<std::string>(random, {"floor", "a.b", "wall."}) + std::to_string(i));
     keys.need("name", quoted(names.back()));
-    keys.need("shape", quoted("plane"));
-    keys.maybe("point_mm", show(Vec3{random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, 0)}));
-    keys.maybe("normal", show(Vec3{0, 0, random.uniform(0.1, 10)}));
+    // All below z = 0, where no thread is.
+    const auto deep = [&] { return Vec3{random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, -5)}; };
+    const std::string shape = pick<std::string>(random, {"plane", "sphere", "cylinder", "capsule", "mesh"});
+    keys.need("shape", quoted(shape));
+    if (shape == "plane") {
+      keys.maybe("point_mm", show(Vec3{random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, 0)}));
+      keys.maybe("normal", show(Vec3{0, 0, random.uniform(0.1, 10)}));
+    } else if (shape == "sphere") {
+      keys.need("centre_mm", show(deep()));
+      keys.need("diameter_mm", show(random.uniform(0.1, 9)));
+    } else if (shape == "mesh") {
+      keys.need("file", quoted("block.obj"));
+    } else {
+      const Vec3 from = deep();
+      keys.need("from_mm", show(from));
+      keys.need("to_mm", show(from + Vec3{random.uniform(0.1, 9), random.uniform(-9, 9), random.uniform(-2, 2)}));
+      keys.need("diameter_mm", show(random.uniform(0.1, 4)));
+    }
     keys.maybe("velocity_mm_per_s", show(vector(random, 5)));
     keys.span();
   }
@@ -292,6 +307,9 @@ const std::vector<std::string>& wild_values() {
                                                "[1, [2, 3], \"x\"]",
                                                "\"../../etc\"",
                                                "\"points.csv\"",
+                                               "\"block.obj\"",
+                                               "\"sphere\"",
+                                               "\"mesh\"",
                                                "\".\"",
                                                "[[0,0,5],[1e5,0,5]]",
                                                "[[0,0,5],[1e-12,0,5],[0,0,5]]"};

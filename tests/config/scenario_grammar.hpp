@@ -25,7 +25,7 @@ struct ScenarioText {
 };
 
 /// A scene that must be accepted, of at most a few hundred vertices. `points.csv` (x,y,z, within a box of 10 mm at the
-/// origin, 10 mm long) and `path.csv` (forceps) lie beside it.
+/// origin, 10 mm long), `path.csv` (forceps) and `block.obj` (a mesh below z = 0) lie beside it.
 ScenarioText good_scenario(Random& random);
 
 /// What one mutation promises.

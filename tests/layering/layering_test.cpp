@@ -74,7 +74,7 @@ const std::vector<Room>& rooms() {
       {"config/",
        {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/world/obstacles.hpp", "sim/base/",
         "sim/contract/"},
-       {"toml", "boost", "libedit", "posix"}},
+       {"toml", "boost", "libedit", "assimp", "posix"}},
       // Names the version of every library, and calls none of them.
       {"appliance/version.cpp",
        {"appliance/", "config/", "drivers/", "render/", "sim/world/", "sim/knot/", "sim/base/", "sim/contract/"},
@@ -103,6 +103,7 @@ const std::vector<Library>& libraries() {
       {"toml", {"toml"}},
       {"boost", {"boost/"}},
       {"libedit", {"histedit", "editline"}},
+      {"assimp", {"assimp/"}},
       {"cli", {"CLI/"}},
       {"fmt", {"fmt/"}},
       {"spdlog", {"spdlog/"}},
