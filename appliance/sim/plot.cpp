@@ -9,6 +9,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "appliance/sim/bodies.hpp"
 #include "appliance/sim/chart.hpp"
 #include "appliance/sim/output_files.hpp"
 #include "appliance/sim/rest.hpp"
@@ -21,7 +22,7 @@ namespace {
 
 constexpr double kWidth = 1400, kMargin = 36, kGutter = 44;
 constexpr std::array<Colour, 4> kThreadColours{{{31, 100, 180}, {214, 90, 30}, {36, 138, 86}, {132, 76, 178}}};
-constexpr Colour kForce{200, 30, 50}, kWhite{255, 255, 255}, kPlane{120, 104, 84};
+constexpr Colour kForce{200, 30, 50}, kWhite{255, 255, 255};
 constexpr std::array<const char*, 3> kAxisNames{"x", "y", "z"};
 
 double component(Vec3 v, int axis) {
@@ -237,28 +238,6 @@ void scale_bar(Drawing& d, const Paper& paper, const Box& box) {
   d.text({x + 0.5 * length, y - 9}, fmt::format("{:g} mm", mm), kLabelSize, kInk, Anchor::middle);
 }
 
-/// The plane seen from the side, solid below: a line with hatching.
-void draw_plane(Drawing& d, const Paper& paper, const world::ObstacleParams& plane, const Box& box) {
-  if (plane.shape != world::ObstacleParams::Shape::plane) return;
-  const Vec3 n = (1 / norm(plane.normal)) * plane.normal;
-  const Point m = paper.view.of(n);
-  if (std::hypot(m.x, m.y) < 0.999) return;
-  const Point at = paper.of(plane.point), t{m.y, m.x};  // along it on the paper, whose y runs down
-  std::vector<Point> inside;
-  const double far = box.width + box.height + std::hypot(at.x - box.x, at.y - box.y);
-  for (double s = -far; s <= far; s += 3) {
-    const Point p{at.x + s * t.x, at.y + s * t.y};
-    if (p.x > box.x && p.x < box.right() && p.y > box.y && p.y < box.bottom()) inside.push_back(p);
-  }
-  if (inside.size() < 2) return;
-  d.line({inside.front(), inside.back()}, kPlane, 2);
-  for (std::size_t i = 2; i < inside.size(); i += 5) {
-    const Point p = inside[i];
-    const Point q{p.x - 7 * m.x - 5 * t.x, p.y + 7 * m.y - 5 * t.y};
-    if (q.x > box.x && q.x < box.right() && q.y > box.y && q.y < box.bottom()) d.line({p, q}, kPlane, 1);
-  }
-}
-
 /// The pair of axes that shows most, the vertical one as gravity says.
 std::pair<int, int> best_axes(const std::vector<History::Shape>& shapes, Vec3 gravity) {
   std::array<double, 3> size{};
@@ -278,8 +257,15 @@ std::pair<int, int> best_axes(const std::vector<History::Shape>& shapes, Vec3 gr
   return best;
 }
 
+void draw_bodies(Drawing& d, const Paper& paper, const config::Scenario& scenario, const world::World& world,
+                 const Box& box) {
+  for (std::size_t i = 0; i < scenario.params.obstacles.size(); ++i)
+    draw_body(d, paper, scenario.params.obstacles[i], world.obstacle_shift(i), box);
+}
+
 void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, const std::vector<History::Shape>& shapes,
-                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const std::vector<Mark>& marks) {
+                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world,
+                    const std::vector<Mark>& marks) {
   const Projection view{unit(horizontal), unit(vertical)};
   const Paper paper = fit(view, extents_of(view, shapes), box, 46);
   const auto ticks = [&](double low, double high, double pixels, auto&& draw) {
@@ -303,7 +289,7 @@ void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, co
          fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(horizontal)]), kLabelSize, kSoft, Anchor::middle);
   d.text({box.x - 8, box.y - 8}, fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(vertical)]), kLabelSize,
          kSoft, Anchor::right);
-  for (const auto& plane : scenario.params.obstacles) draw_plane(d, paper, plane, box);
+  draw_bodies(d, paper, scenario, world, box);
   draw_curves(d, paper, shapes, tubes, box, 3);
   draw_marks(d, paper, marks, box, true);
   scale_bar(d, paper, box);
@@ -326,11 +312,13 @@ void draw_axes(Drawing& d, const Projection& view, Point corner) {
 }
 
 void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Shape>& shapes,
-                      const std::vector<Tube>& tubes, const std::vector<Mark>& marks) {
+                      const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world,
+                      const std::vector<Mark>& marks) {
   const Projection view = corner_projection();
   frame(d, box);
   // The scale and the axes have the lower edge for themselves.
   const Paper paper = fit(view, extents_of(view, shapes), {box.x, box.y, box.width, box.height - 44}, 24);
+  draw_bodies(d, paper, scenario, world, box);
   draw_curves(d, paper, shapes, tubes, box, 2.5);
   draw_marks(d, paper, marks, box, false);
   scale_bar(d, paper, box);
@@ -394,7 +382,7 @@ void draw_contacts(Drawing& d, const Paper& paper, const std::vector<Curve>& cur
 }
 
 Paper draw_close_up(Drawing& d, const Box& box, const Projection& view, const std::vector<Vec3>& where,
-                    const std::vector<Tube>& tubes) {
+                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world) {
   double thick = 0;
   for (const Tube& t : tubes) thick = std::max(thick, t.diameter_mm);
   Extents e;
@@ -402,6 +390,7 @@ Paper draw_close_up(Drawing& d, const Box& box, const Projection& view, const st
     for (const double off : {-2 * thick, 2 * thick}) e.take({view.of(p).x + off, view.of(p).y + off});
   const Paper paper = fit(view, e, box, 12);
   frame(d, box);
+  draw_bodies(d, paper, scenario, world, box);
   draw_tubes(d, paper, tubes, box, 2.5);
   scale_bar(d, paper, box);
   draw_axes(d, view, {box.right() - 52, box.bottom() - 40});
@@ -612,16 +601,16 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
 
   const double top = header + views;
   draw_main_view(d, {kMargin + ticks, top, left - ticks, high}, horizontal, vertical, history.shapes(), tubes, scenario,
-                 marks);
-  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), tubes, marks);
+                 world, marks);
+  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), tubes, scenario, world, marks);
   if (close_up) {
     const double half = 0.5 * (kWidth - 2 * kMargin - kGutter), y0 = top + high + 66;
     const Box one{kMargin, y0, half, detail - 52}, two{kMargin + half + kGutter, y0, half, detail - 52};
     d.text({one.x, y0 - 8}, "Where strands meet, at the end", kLabelSize, kInk, Anchor::left, true);
     d.text({two.x, y0 - 8}, "The same from the front, the right and above, with contacts", kLabelSize, kInk,
            Anchor::left, true);
-    draw_close_up(d, one, front, crowded, tubes);
-    draw_contacts(d, draw_close_up(d, two, corner_projection(), crowded, tubes), curves, world, two);
+    draw_close_up(d, one, front, crowded, tubes, scenario, world);
+    draw_contacts(d, draw_close_up(d, two, corner_projection(), crowded, tubes, scenario, world), curves, world, two);
   }
 
   const double below = top + high + 58 + detail;

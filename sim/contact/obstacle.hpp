@@ -8,6 +8,9 @@
 ///
 /// Of a convex body a vertex and an edge have one place each; on the outer side of a bend the vertex is the nearest
 /// for both edges and is one contact. A mesh may have several: one for every local minimum of the distance.
+/// Where an edge comes nearer than its ends by no more than kMostSagitta of the thread's radius its ends touch for it,
+/// farther off by as much (lift()). Contacts inside all edges of a thread wound round a body would be as good as
+/// dependent: forces that alternate from edge to edge cancel at the vertices between them.
 /// A place is linearised: gap = n . (c - point) - h, n from the surface to the thread. The direction n is that at the
 /// first touch along the motion foreseen for the step (conservative advancement [Mirtich 1996]), relative to the body:
 /// so a thin body that flies past a thread in one step pushes it from the side that it came from. renew() finds n and
@@ -50,6 +53,7 @@ class Obstacle {
     moved_ *= fraction;
   }
   const Vector3d& moved() const noexcept { return moved_; }
+  const Vector3d& shift() const noexcept { return shift_; }  ///< since the beginning
 
   /// Of a plane: the unit normal, and normal . x of its surface.
   const Vector3d& normal() const noexcept { return normal_; }
@@ -81,6 +85,10 @@ class Obstacle {
   /// Likewise places inside the edge p..q that come nearer than its ends.
   void touch(const Vector3d& p, const Vector3d& q, const Vector3d& dp, const Vector3d& dq, double touching, double near,
              Touches& out) const noexcept;
+
+  /// By how much the edge p..q, as it is at the start of the step, comes nearer than its ends, if these touch for it;
+  /// else 0. @param distance of p there [mm]
+  double lift(const Vector3d& p, const Vector3d& q, double distance, double touching) const noexcept;
 
   /// A lower bound of the distance of all points of a box from the body on its way through the step.
   double box_distance(const Vector3d& low, const Vector3d& high) const noexcept;

@@ -102,7 +102,7 @@ std::vector<ContactMeasure> World::contacts() const {
       const bool obstacle = group < s.slot_groups.size();
       m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::forceps;
       m.index = obstacle ? s.slot_groups[group].obstacle : (group - s.slot_groups.size()) / kArms;
-      m.gap_mm = contact::gap(c, contact::place(t.state.x, c));
+      m.gap_mm = -s.penetration(t, c);
       m.normal_force = c.normal.dot(c.force);
       m.friction_force = (c.force - m.normal_force * c.normal).norm();
       m.sliding = c.sliding;
@@ -124,6 +124,10 @@ std::vector<ContactMeasure> World::contacts() const {
     out.push_back(m);
   }
   return out;
+}
+
+Vec3 World::obstacle_shift(std::size_t obstacle) const noexcept {
+  return from_eigen(state_->obstacles[obstacle].body.shift());
 }
 
 }  // namespace ligature::world

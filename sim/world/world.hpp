@@ -91,6 +91,8 @@ class World {
   /// In the order of WorldParams: thread by thread, clamp by clamp.
   std::vector<ClampMeasure> clamps() const;
   std::vector<ContactMeasure> contacts() const;
+  /// How far an obstacle has come from where the parameters have it [mm].
+  Vec3 obstacle_shift(std::size_t obstacle) const noexcept;
 
   /// Fault injection for the tests of the appliance: the next step meets a non-finite vertex.
   void inject_non_finite() noexcept;
