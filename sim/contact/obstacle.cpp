@@ -11,14 +11,15 @@
 namespace ligature::contact {
 namespace {
 
-constexpr int kMostAdvances = 24;      // of the time towards a first touch
-constexpr int kMostBisections = 40;    // of an edge against a cylinder
-constexpr double kTouchBand = 1e-3;    // of the radius: so near is a touch
-constexpr double kNever = 2;           // no touch within the step
-constexpr int kMostTimeHalvings = 20;  // of the step towards the closest approach
-constexpr double kSlides = 0.9;        // of the radius: what is foreseen to be nearer is no sliding along
-constexpr double kLeastSagitta =
-    1e-4;  // of the radius: an edge that comes nearer than its ends by less has none inside
+constexpr int kMostAdvances = 24;       // of the time towards a first touch
+constexpr int kMostBisections = 40;     // of an edge against a cylinder
+constexpr double kTouchBand = 1e-3;     // of the radius: so near is a touch
+constexpr double kNever = 2;            // no touch within the step
+constexpr int kMostTimeHalvings = 20;   // of the step towards the closest approach
+constexpr double kLeastSagitta = 1e-4;  // of the radius: what is nearer by less is no nearer
+constexpr double kFlat = 0.99;          // cosine of the turn of a normal along half an edge
+constexpr double kSlidesOn = 0.95;      // cosine of the turn of a normal within a step up to which it is foreseen
+constexpr double kSlides = 0.9;         // of the radius: what is foreseen to be nearer is no sliding along
 
 // The direction of least length that is at right angles to an axis; any will do.
 Vector3d any_normal(const Vector3d& axis) {
@@ -29,6 +30,20 @@ Vector3d any_normal(const Vector3d& axis) {
 
 Vector3d mix(const Vector3d& p, const Vector3d& q, double s) {
   return (1 - s) * p + s * q;
+}
+
+// Whether an edge leaves touching to its ends: where it comes nearer by little and the surface hardly turns along it.
+bool touches_by_ends(const Obstacle::Surface& p, const Obstacle::Surface& q, const Obstacle::Surface& at,
+                     double touching) {
+  const double nearer = std::min(p.distance, q.distance) - at.distance;
+  if (nearer <= kLeastSagitta * touching) return true;
+  return nearer <= kMostSagitta * touching && std::min(p.normal.dot(at.normal), q.normal.dot(at.normal)) > kFlat;
+}
+
+// Of what touches already the place where it will have slid to by the end of the step. The normal of the start would
+// lag by the motion over the radius of curvature, and its force with it: as if friction were larger by as much.
+const Obstacle::Surface& ahead(const Obstacle::Surface& start, const Obstacle::Surface& end) {
+  return end.distance > 0 && end.normal.dot(start.normal) > kSlidesOn ? end : start;
 }
 
 // The part of the step after which a distance is least: `approach(t)` is negative while it falls.
@@ -251,7 +266,7 @@ void Obstacle::touch(const Vector3d& p, const Vector3d& dp, double touching, dou
       if (!out.full()) add(m.normal, m.point);
     if (!out.empty()) return;
   }
-  const Surface at = t > 0 ? local(there, within) : start;
+  const Surface at = t > 0 ? local(there, within) : ahead(start, local(p0 + d, within));
   if (!(at.distance < near + speed)) return;
   add(at.normal, at.point);
   if (hits) push_along(motion, touching, out.back());
@@ -308,12 +323,21 @@ void Obstacle::touch(const Vector3d& p, const Vector3d& q, const Vector3d& dp, c
       if (!out.full()) add(m.s, m.normal, m.point);
     return;
   }
-  const Surface at = t > 0 ? local(pt, qt, within) : first;
+  const Surface at = t > 0 ? local(pt, qt, within) : ahead(first, local(p0 + d, q0 + e, within));
   if (at.distance >= near + speed) return;
-  const double ends = std::min(local(pt, within).distance, local(qt, within).distance);
-  if (!(ends - at.distance > kLeastSagitta * touching)) return;
+  if (touches_by_ends(local(pt, within), local(qt, within), at, touching)) return;
   add(at.s, at.normal, at.point);
   if (hits) push_along(mix(motion_p, motion_q, at.s), touching, out.back());
+}
+
+double Obstacle::lift(const Vector3d& p, const Vector3d& q, double distance, double touching) const noexcept {
+  if (shape_ == Shape::plane || shape_ == Shape::mesh) return 0;
+  const Vector3d start = shift_ - moved_;
+  const double within = distance + touching;
+  const Surface at_p = local(p - start, within), at_q = local(q - start, within);
+  const Surface at = local(p - start, q - start, within);
+  return touches_by_ends(at_p, at_q, at, touching) ? std::max(0.0, std::min(at_p.distance, at_q.distance) - at.distance)
+                                                   : 0.0;
 }
 
 void Obstacle::add_to(StateHash& hash) const noexcept {

@@ -13,7 +13,7 @@ constexpr double kBand = 0.02;           // of that: so near is there
 }  // namespace
 
 ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1,
-                     const Obstacle* const* obstacles, std::size_t obstacle_count) noexcept {
+                     const Obstacle* const* obstacles, std::size_t obstacle_count, double share) noexcept {
   ObstacleVerdict out;
   for (std::uint32_t k = 0; k < count; ++k) {
     const Strand& s = strands[k];
@@ -36,7 +36,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
           ++out.inside;
           continue;
         }
-        const double least = std::min(kLeastDistance * s.radius, 0.5 * first);
+        const double least = share * std::min(kLeastDistance * s.radius, 0.5 * first);
         double t = 0;
         bool apart = false;
         for (int i = 0; i < kMostAdvances && !apart; ++i) {

@@ -20,8 +20,9 @@ struct ObstacleVerdict {
 /// While all vertices move straight from x to x1 and the obstacles make their motion of this step (move() was called).
 /// A centreline may come as near to a surface as a twentieth of its radius, or as half of where it begins.
 /// @param x1 one array a strand, where its vertices would end
+/// @param share of that distance: a motion that was cut to keep all of it is audited with less
 /// @rt bounded, no allocation
 ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1,
-                     const Obstacle* const* obstacles, std::size_t obstacle_count) noexcept;
+                     const Obstacle* const* obstacles, std::size_t obstacle_count, double share = 1) noexcept;
 
 }  // namespace ligature::contact

@@ -29,6 +29,7 @@ inline constexpr double kMeritNoise = 1e-13;   ///< relative rounding of a sum o
 inline constexpr int kMostHalvings = 30;       ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;    ///< of an edge after an iteration that was cut off, to its rest length
 inline constexpr double kObstacleReach = 1.0;  ///< from a body other than a plane contacts are looked for [mm]
+inline constexpr double kMostSagitta = 0.12;   ///< of the radius: an edge that nears a body by less touches at its ends
 inline constexpr double kSameSide = 0.7;       ///< cosine of two normals that belong to one contact with a mesh
 inline constexpr double kFollowedTurn = 1.0;   ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]

@@ -74,8 +74,14 @@ void World::State::detect_body(std::uint32_t thread, std::size_t group) noexcept
       m.live = true;
       m.normal_A = touch.normal;
       c.normal = touch.normal;
-      c.offset = touch.offset + radius;
-      c.slack = std::max(0.0, radius - touch.distance - contact::kRecoverySpeed * dt);
+      double lift = 0;
+      if (!g.of_edges && touch.distance < 2 * radius) {
+        if (t.model.closed || i > 0) lift = body.lift(t.x0[i], t.x0[t.model.previous(i)], touch.distance, radius);
+        if (t.model.closed || i + 1 < t.x0.size())
+          lift = std::max(lift, body.lift(t.x0[i], t.x0[t.model.next(i)], touch.distance, radius));
+      }
+      c.offset = touch.offset + radius + lift;
+      c.slack = std::max(0.0, radius + lift - touch.distance - contact::kRecoverySpeed * dt);
       c.anchor = place + body.moved();
       c.friction = params.friction.thread_obstacle;
       c.most = contact::kMostBenchForce;

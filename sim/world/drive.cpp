@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/contact/tolerances.hpp"
 #include "sim/world/build.hpp"
 #include "sim/world/state.hpp"
 
@@ -65,10 +66,17 @@ void World::State::add_obstacle(const ObstacleParams& p) {
   obstacles.push_back({std::move(body), to_eigen(p.velocity), p.from_s, p.until_s});
 }
 
+// What lags behind is caught up at twice its speed, or at kRecoverySpeed.
 void World::State::move_obstacles() noexcept {
-  for (Obstacle& o : obstacles)
-    o.body.move(within(o.from_s, o.until_s, time_s(), params.step_s) ? Vector3d(params.step_s * o.velocity)
-                                                                     : Vector3d(0, 0, 0));
+  const double dt = params.step_s;
+  for (Obstacle& o : obstacles) {
+    const Vector3d own = within(o.from_s, o.until_s, time_s(), dt) ? Vector3d(dt * o.velocity) : Vector3d(0, 0, 0);
+    const Vector3d wanted = own + o.behind;
+    const double most = own.norm() + std::max(own.norm(), contact::kRecoverySpeed * dt), size = wanted.norm();
+    const Vector3d by = size > most ? Vector3d(o.part * most / size * wanted) : Vector3d(o.part * wanted);
+    o.behind = wanted;  // less what it makes of it
+    o.body.move(by);
+  }
 }
 
 // Clamps that begin or end now. One that begins takes the thread as it is, while those that end still hold it: the

@@ -38,6 +38,8 @@ struct Obstacle {
   contact::Obstacle body;
   Vector3d velocity{0, 0, 0};  // within [from_s, until_s) [mm/s]
   double from_s = 0, until_s = kForever;
+  Vector3d behind{0, 0, 0};  // what is left of motions that were cut short [mm]
+  double part = 1;           // of what is wanted that it tries in a step: less while something is in its way
 };
 
 /// Slots of memory come in groups, one for every vertex, or for every edge by its first vertex.
@@ -115,6 +117,8 @@ struct World::State {
   std::vector<contact::CoupledStep> coupled;     // one
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
+  std::vector<const contact::Obstacle*> bodies;  // of the obstacles
+  std::vector<const Vector3d*> ends;
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
@@ -188,8 +192,11 @@ struct World::State {
   void solve_alone(Thread& thread, StepReport& report) noexcept;
   void solve_together(StepReport& report) noexcept;
   void solve(StepReport& report) noexcept;
+  void guard_obstacles(StepReport& report) noexcept;
+  void cut_motion(double fraction) noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;
+  double penetration(const Thread& thread, const Constraint& constraint) const noexcept;
 };
 
 }  // namespace ligature::world

@@ -7,13 +7,17 @@
 #include <utility>
 
 #include "sim/base/hash.hpp"
+#include "sim/contact/obstacle_guard.hpp"
 #include "sim/world/build.hpp"
 #include "sim/world/state.hpp"
 
 namespace ligature::world {
 namespace {
 
-constexpr double kEaseDecay = 0.7;  // of a released vertex's extra drag, per step
+constexpr double kEaseDecay = 0.7;       // of a released vertex's extra drag, per step
+constexpr double kAuditShare = 0.5;      // of the distance from a surface that a cut motion keeps, for its proof
+constexpr double kLeastPart = 1.0 / 64;  // of its motion that an obstacle tries when something is in its way
+constexpr double kCaughtUp = 1e-12;      // [mm]
 
 double kinetic_energy(const Thread& t) {
   double sum = 0;
@@ -109,8 +113,68 @@ void World::State::solve(StepReport& report) noexcept {
     }
   }
   if (together) solve_together(report);
+  guard_obstacles(report);
   coupled[0].contacts().remember();
   for (Thread& t : threads) measure_clamps(t);
+}
+
+// All go only this part of their way from the start of the step, obstacles too. What is held is told again in the next
+// step where it should be.
+void World::State::cut_motion(double fraction) noexcept {
+  for (std::size_t k = 0; k < threads.size(); ++k) {
+    Thread& t = threads[k];
+    for (std::size_t i = 0; i < t.x0.size(); ++i)
+      t.state.x[i] = fraction > 0 ? Vector3d(t.x0[i] + fraction * (t.state.x[i] - t.x0[i])) : t.x0[i];
+    systems[k].carry_state();
+    systems[k].finish();
+  }
+  for (Obstacle& o : obstacles) o.body.shorten(fraction);
+}
+
+// What the solver let pass (a contact that gave way, or was not foreseen) is cut short before it does; then the whole
+// motion is proven, against obstacles and between strands: an iteration's way is not the straight one from x0 to x.
+void World::State::guard_obstacles(StepReport& report) noexcept {
+  for (std::size_t k = 0; k < threads.size(); ++k) {
+    ends[k] = threads[k].state.x.data();
+    starts[k] = strands[k];
+    starts[k].x = threads[k].x0.data();
+  }
+  const auto look = [&](double share) {
+    return contact::look(starts.data(), threads.size(), ends.data(), bodies.data(), bodies.size(), share);
+  };
+  const contact::ObstacleVerdict verdict = look(1);
+  if (verdict.found > 0) {
+    ++report.crossings_prevented;
+    report.flags |= step_crossing_prevented;
+    cut_motion(verdict.fraction);
+    const std::size_t left = look(kAuditShare).found;
+    if (left > 0) {
+      report.crossings_found += static_cast<std::uint32_t>(left);
+      report.flags |= step_crossing_found;
+    }
+    if (left > 0 || !coupled[0].apart(starts.data(), threads.size(), ends.data())) cut_motion(0);
+    Obstacle& first = obstacles[verdict.obstacle];
+    first.part = std::max(0.5 * first.part, kLeastPart);
+  }
+  for (std::size_t b = 0; b < obstacles.size(); ++b) {
+    Obstacle& o = obstacles[b];
+    o.behind -= o.body.moved();
+    if (o.behind.squaredNorm() < kCaughtUp * kCaughtUp) o.behind.setZero();
+    if (verdict.found == 0 || b != verdict.obstacle) o.part = std::min(2 * o.part, 1.0);
+  }
+}
+
+// Of a contact with an obstacle that of the true surface, not of the plane that stood for it in the step.
+double World::State::penetration(const Thread& t, const Constraint& c) const noexcept {
+  const double linear = -contact::gap(c, contact::place(t.state.x, c));
+  if (c.obstacle == contact::kNoObstacle || linear < -t.model.radius) return linear;
+  const contact::Obstacle& body = obstacles[c.obstacle].body;
+  const Vector3d& p = t.state.x[c.vertex];
+  const double within = 2 * t.model.radius;
+  double distance = body.signed_distance(p);
+  if (c.of_edge)
+    distance = std::min(distance, body.nearest(p, t.state.x[contact::behind(t.state.x, c)], within).distance);
+  return t.model.radius - distance;
 }
 
 // Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A
@@ -153,8 +217,7 @@ void World::State::integrate(StepReport& report) noexcept {
       if (c.kind == Constraint::Kind::grip) continue;
       memory[c.slot].force = c.force;
       if (c.force.squaredNorm() > 0) ++report.contacts;
-      report.worst_penetration_mm =
-          std::max(report.worst_penetration_mm, -contact::gap(c, contact::place(t.state.x, c)));
+      report.worst_penetration_mm = std::max(report.worst_penetration_mm, penetration(t, c));
     }
   }
   for (const Thread& t : threads)
@@ -218,6 +281,8 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->strands.resize(s->systems.size());
   s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
+  s->ends.resize(s->systems.size());
+  for (const Obstacle& o : s->obstacles) s->bodies.push_back(&o.body);
   s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
   s->cone_settings = {.method = static_cast<contact::ConeMethod>(params.solver.contact),
                       .iterations = params.solver.contact_iterations};
@@ -316,7 +381,11 @@ std::uint64_t World::state_hash() const noexcept {
     }
   }
   s.coupled[0].add_to(hash);
-  for (const Obstacle& o : s.obstacles) o.body.add_to(hash);
+  for (const Obstacle& o : s.obstacles) {
+    o.body.add_to(hash);
+    hash.bytes(o.behind.data(), sizeof(double) * 3);
+    hash.add(o.part);
+  }
   for (const Forceps& f : s.forceps) f.add_to(hash);
   for (const Grasp& g : s.grasps) {
     hash.add(static_cast<std::uint64_t>(g.active) << 2 | static_cast<std::uint64_t>(g.armed) << 1 |
