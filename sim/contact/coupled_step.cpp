@@ -63,9 +63,13 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
                      [&](const StrandContact& c) { return c.gap < kTouching * diameter || !c.force.isZero(0); });
 }
 
-bool CoupledStep::apart(const Strand* from, const Strand* to, std::size_t count) noexcept {
+bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
   for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
-  if (guard_.look(from, count, trial_of_.data()).fraction < 1) return false;
+  return guard_.look(from, count, trial_of_.data()).fraction >= 1;
+}
+
+bool CoupledStep::apart(const Strand* from, const Strand* to, std::size_t count) noexcept {
+  if (!uncrossed(from, to, count)) return false;
   contacts_.gather(to, count, 0);
   contacts_.find(to, count, 0);
   return std::all_of(contacts_.contacts().begin(), contacts_.contacts().end(),

@@ -64,6 +64,8 @@ class CoupledStep {
   /// True when strands touch, or nearly: then solve() is for all threads. @param motion bound on how far a vertex moves
   /// in this step, as far as it is known [mm]. @rt as below
   bool near(const Strand* strands, std::size_t count, double motion) noexcept;
+  /// True when no strands cross while all go straight from one place to the other.
+  bool uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept;
   /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end.
   bool apart(const Strand* from, const Strand* to, std::size_t count) noexcept;
 

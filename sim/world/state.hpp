@@ -71,10 +71,10 @@ struct Thread {
   std::vector<Clamp> clamps;
   std::vector<Load> loads;
   contact::Drive drive;
-  std::size_t first = 0;                            // of its vertices among all
+  std::size_t first = 0;  // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
-  double rest_edge = 0;   // rest length of an edge but for its scale [mm]
-  double drawn_edge = 0;  // length of an edge as drawn [mm]
+  double rest_edge = 0;        // rest length of an edge but for its scale [mm]
+  double drawn_edge = 0;       // length of an edge as drawn [mm]
   std::size_t first_edge = 0;  // of those of the thread as drawn, and how many a ring of them had, else 0
   std::size_t ring_edges = 0;
   bool inertial = false;
@@ -111,7 +111,7 @@ struct World::State {
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
   std::vector<Constraint> constraints;           // grouped by thread
-  std::vector<Constraint> constraints_before;  // as they were when the step began
+  std::vector<Constraint> constraints_before;    // as they were when the step began
   std::vector<contact::ThreadSystem> systems;    // one a thread, and one a piece to come
   std::vector<contact::ImplicitStep> alone;      // one
   std::vector<contact::CoupledStep> coupled;     // one

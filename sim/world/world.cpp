@@ -152,7 +152,7 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
       report.crossings_found += static_cast<std::uint32_t>(left);
       report.flags |= step_crossing_found;
     }
-    if (left > 0 || !coupled[0].apart(starts.data(), threads.size(), ends.data())) cut_motion(0);
+    if (left > 0 || !coupled[0].uncrossed(starts.data(), strands.data(), threads.size())) cut_motion(0);
     Obstacle& first = obstacles[verdict.obstacle];
     first.part = std::max(0.5 * first.part, kLeastPart);
   }
