@@ -121,8 +121,8 @@ struct ForcepsParams {
 };
 
 struct SolverParams {
-  /// Who solves the contacts between threads. nncg and pgs are the thesis's: every contact, with obstacles too, goes
-  /// through the coupling matrix.
+  /// Who solves the contacts between threads; those with rigid bodies stay inside each thread's band. nncg and pgs are
+  /// the thesis's.
   enum class Contact : std::uint8_t { standard, nncg, pgs };
   Contact contact = Contact::standard;
   int contact_iterations = 60;    ///< bound for one contact problem (10 in the thesis)
