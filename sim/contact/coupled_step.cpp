@@ -194,7 +194,9 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     StrandContact& c = found[rows_[r].contact];
     const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
-    const Vector3d force = rows_[r].axes * f;
+    Vector3d force = rows_[r].axes * f;
+    // Strands that cannot come free in this step press with no more than any thread bears.
+    if (force.norm() > kMostStrandForce) force *= kMostStrandForce / force.norm();
     push(systems, c, force - c.force, true);
     c.force = force;
     c.sliding = f[0] > 0 && f.tail<2>().norm() >= (1 - 1e-6) * mu_[r] * f[0] && u.tail<2>().norm() > 0;

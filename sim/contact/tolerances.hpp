@@ -44,9 +44,10 @@ inline constexpr double kMostMoveDiameters = 4;   ///< ... or so many diameters
 inline constexpr double kPenetrationLeft = 1e-3;  ///< that a converged step may have [diameter]
 inline constexpr double kContactBalance =
     1e-7;  ///< force imbalance over the load at which a step among strands is done, ...
-inline constexpr double kContactRest = 1e-5;  ///< ... if its last move was no longer [diameter]
-inline constexpr double kMostSlid = 0.5;      ///< of a contact in one iteration [diameter]
-inline constexpr double kSmallPart = 0.25;    ///< a move below this part of what is trusted lets the drag go down
+inline constexpr double kContactRest = 1e-5;     ///< ... if its last move was no longer [diameter]
+inline constexpr double kMostStrandForce = 1e8;  ///< of one contact [uN]
+inline constexpr double kMostSlid = 0.5;         ///< of a contact in one iteration [diameter]
+inline constexpr double kSmallPart = 0.25;       ///< a move below this part of what is trusted lets the drag go down
 // Drag of the trust region, of all vertices together, in units of the load over the diameter.
 inline constexpr double kFirstDrag = 2;
 inline constexpr double kLeastDrag = 2e-4;

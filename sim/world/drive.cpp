@@ -91,6 +91,8 @@ void World::State::begin_clamps(Thread& t) noexcept {
     c.torque.setZero();
     if (c.active || !wanted(c)) continue;
     c.active = true;
+    c.turn.setZero();
+    c.spin = 0;
     c.place = t.state.x[c.vertex];
     if (c.params.hold == ClampParams::Hold::position || twist.frame_held(c.vertex)) continue;
     // The frames of a thread that nothing held were not carried along; at the start they are as they were put.
@@ -129,10 +131,10 @@ void World::State::drive_thread(Thread& t) noexcept {
     if (!c.active) continue;
     c.place += dt * to_eigen(c.params.velocity);
     t.drive.held.push_back({c.vertex, c.place});
-    const Vector3d turn = dt * to_eigen(c.params.turn_rad_per_s);
-    const double spin = dt * c.params.spin_rad_per_s;
-    if (c.params.hold == ClampParams::Hold::frame && (spin != 0 || turn != Vector3d::Zero()))
-      t.drive.frames.push_back({c.vertex, turn, spin});
+    c.turn += dt * to_eigen(c.params.turn_rad_per_s);  // with what the step before left
+    c.spin += dt * c.params.spin_rad_per_s;
+    if (c.params.hold == ClampParams::Hold::frame && (c.spin != 0 || c.turn != Vector3d::Zero()))
+      t.drive.frames.push_back({c.vertex, c.turn, c.spin});
     t.moved_by_clamps = t.moved_by_clamps || c.place != t.x0[c.vertex] || !t.drive.frames.empty();
   }
   load_thread(t, time_s() + dt);

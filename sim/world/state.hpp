@@ -54,7 +54,9 @@ struct Clamp {
   std::size_t index = 0;  // in ThreadParams::clamps
   std::size_t vertex = 0;
   bool active = false;
-  Vector3d place{0, 0, 0};                   // at the end of the step [mm]
+  Vector3d place{0, 0, 0};  // at the end of the step [mm]
+  Vector3d turn{0, 0, 0};   // of a frame, asked for in this step: rotation vector and about its tangent ...
+  double spin = 0;          // ... [rad]; once the step is done, what it did not make of them
   Vector3d force{0, 0, 0}, torque{0, 0, 0};  // on the thread, of the last step [uN], [uN mm]
 };
 
@@ -119,6 +121,7 @@ struct World::State {
   std::vector<contact::StepProblem> problems;
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
   std::vector<const Vector3d*> ends;
+  double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};

@@ -56,6 +56,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   report.iterations = static_cast<std::uint32_t>(out.iterations);
   report.contact_iterations = static_cast<std::uint32_t>(out.cone_iterations);
   report.contact_residual = out.cone_residual;
+  left_of_motion = 1 - out.motion;
   report.crossings_prevented = out.prevented;
   report.crossings_found = out.unproven;
   if (out.prevented > 0) report.flags |= step_crossing_prevented;
@@ -94,6 +95,7 @@ void World::State::solve(StepReport& report) noexcept {
     for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
   }
   const StepReport before = report;
+  left_of_motion = 0;
   bool together = coupled[0].near(strands.data(), threads.size(), motion);
   if (!together) {
     constraints_before = constraints;
@@ -115,7 +117,13 @@ void World::State::solve(StepReport& report) noexcept {
   if (together) solve_together(report);
   guard_obstacles(report);
   coupled[0].contacts().remember();
-  for (Thread& t : threads) measure_clamps(t);
+  for (Thread& t : threads) {
+    measure_clamps(t);
+    for (Clamp& c : t.clamps) {
+      c.turn *= left_of_motion;
+      c.spin *= left_of_motion;
+    }
+  }
 }
 
 // All go only this part of their way from the start of the step, obstacles too. What is held is told again in the next
@@ -378,6 +386,8 @@ std::uint64_t World::state_hash() const noexcept {
     for (const Clamp& c : t.clamps) {
       hash.add(static_cast<std::uint64_t>(c.active));
       hash.bytes(c.place.data(), sizeof(double) * 3);
+      hash.bytes(c.turn.data(), sizeof(double) * 3);
+      hash.add(c.spin);
     }
   }
   s.coupled[0].add_to(hash);
