@@ -163,8 +163,9 @@ world::SolverParams read_solver(Table t) {
   using Linearisation = world::SolverParams::Linearisation;
   world::SolverParams s;
   using Contact = world::SolverParams::Contact;
-  s.contact = t.get_choice("contact", s.contact,
-                           {{"default", Contact::standard}, {"nncg", Contact::nncg}, {"pgs", Contact::pgs}});
+  s.contact = t.get_choice(
+      "contact", s.contact,
+      {{"default", Contact::standard}, {"nncg", Contact::nncg}, {"pgs", Contact::pgs}, {"none", Contact::none}});
   const int bound = s.contact == Contact::standard ? s.contact_iterations : kThesisContactIterations;
   s.contact_iterations = static_cast<int>(t.get_integer("contact_iterations", bound, 1, 1000));
   s.iterations = static_cast<int>(t.get_integer("iterations", s.iterations, 1, 1000));

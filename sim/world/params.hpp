@@ -123,7 +123,7 @@ struct ForcepsParams {
 struct SolverParams {
   /// Who solves the contacts between threads; those with rigid bodies stay inside each thread's band. nncg and pgs are
   /// the thesis's.
-  enum class Contact : std::uint8_t { standard, nncg, pgs };
+  enum class Contact : std::uint8_t { standard, nncg, pgs, none };  ///< none: they pass through each other
   Contact contact = Contact::standard;
   int contact_iterations = 60;    ///< bound for one contact problem (10 in the thesis)
   int iterations = 50;            ///< bound for one step, in linear solves; 1 = one linearisation, as the thesis does

@@ -96,7 +96,8 @@ void World::State::solve(StepReport& report) noexcept {
   }
   const StepReport before = report;
   left_of_motion = 0;
-  bool together = coupled[0].near(strands.data(), threads.size(), motion);
+  const bool touch = params.solver.contact != SolverParams::Contact::none;
+  bool together = touch && coupled[0].near(strands.data(), threads.size(), motion);
   if (!together) {
     constraints_before = constraints;
     for (Thread& t : threads) solve_alone(t, report);
@@ -106,7 +107,7 @@ void World::State::solve(StepReport& report) noexcept {
       for (std::size_t i = 0; i < threads[k].x0.size(); ++i)
         motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
     }
-    together = !coupled[0].apart(starts.data(), strands.data(), threads.size());
+    together = touch && !coupled[0].apart(starts.data(), strands.data(), threads.size());
     if (together) {
       report = before;
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
@@ -292,7 +293,9 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->ends.resize(s->systems.size());
   for (const Obstacle& o : s->obstacles) s->bodies.push_back(&o.body);
   s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
-  s->cone_settings = {.method = static_cast<contact::ConeMethod>(params.solver.contact),
+  s->cone_settings = {.method = params.solver.contact == SolverParams::Contact::none
+                                    ? contact::ConeMethod::standard
+                                    : static_cast<contact::ConeMethod>(params.solver.contact),
                       .iterations = params.solver.contact_iterations};
   s->settings = {.dt = params.step_s,
                  .iterations = params.solver.iterations,

@@ -111,6 +111,7 @@ inline constexpr std::size_t kEdges = 48;
 
 inline WorldParams thread_to_handle(bool closed, double turns, ThreadParams::TwistMode mode, bool inertial) {
   WorldParams p;
+  p.solver.contact = SolverParams::Contact::none;  // the law of the thread alone
   p.step_s = 0.005;
   p.forceps_present = false;
   ThreadParams t;

@@ -17,6 +17,7 @@ inline constexpr double kSutureDiameter = 0.025;  ///< of a 10-0 [mm]
 /// One thread, no forceps, no gravity, no obstacle; solved as far as rounding lets it.
 inline WorldParams one_thread(std::vector<Vec3> points, std::size_t segments, double step_s = 0.005) {
   WorldParams p;
+  p.solver.contact = SolverParams::Contact::none;  // the law of the thread alone
   p.step_s = step_s;
   p.forceps_present = false;
   p.solver.residual_target = 1e-12;

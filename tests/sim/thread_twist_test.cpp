@@ -30,6 +30,7 @@ std::string name_of(Mode mode) {
 WorldParams scene(std::vector<Vec3> points, std::size_t edges, bool closed, double twist_stiffness, double drag,
                   Mode mode) {
   WorldParams p;
+  p.solver.contact = SolverParams::Contact::none;  // the law of the thread alone
   p.step_s = 0.01;
   p.forceps_present = false;
   p.solver.residual_target = 1e-10;

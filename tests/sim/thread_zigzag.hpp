@@ -30,6 +30,7 @@ inline Zigzag random_zigzag(std::uint64_t seed) {
   const double step = std::exp(r.uniform(std::log(1e-4), std::log(3e-2)));
   z.params = one_thread(points, z.segments, step);
   ThreadParams& t = z.params.threads[0];
+  z.params.solver.contact = SolverParams::Contact::none;  // the law of the thread alone
   z.params.solver.residual_target = 1e-9;
   z.stiffness = std::pow(10.0, r.uniform(-3, 9));
   t.closed = closed;
