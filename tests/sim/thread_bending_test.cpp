@@ -14,6 +14,13 @@
 namespace ligature::world {
 namespace {
 
+// The law of the thread alone: what lies in a plane may pass through itself there.
+WorldParams elastic_world(double step_s = 0.03) {
+  WorldParams p = thread_world(step_s);
+  p.solver.contact = SolverParams::Contact::none;
+  return p;
+}
+
 using Hold = ClampParams::Hold;
 using Kind = Place::Kind;
 constexpr double pi = std::numbers::pi;
@@ -48,7 +55,7 @@ struct Cantilever {
     return rotate(turn, (per_length / weight()) * Vec3{wx, wy, 0});
   }
   WorldParams params() const {
-    WorldParams p = thread_world();
+    WorldParams p = elastic_world();
     const Vec3 tip = root + rotate(turn, {length_mm, 0, 0});
     ThreadParams t = last ? nylon({tip, root}, diameter_mm, segments) : nylon({root, tip}, diameter_mm, segments);
     t.clamps.push_back(clamp_at(last ? Kind::last : Kind::first, Hold::frame));
@@ -238,7 +245,7 @@ TEST(Cantilever, ClampCarriesWhatStaticsAsk) {
 
 TEST(Cantilever, OneVertexInTheMiddleHeldWithItsFrameCarriesTwo) {
   const double length = 20, bend = Cantilever{}.bend();
-  WorldParams p = thread_world();
+  WorldParams p = elastic_world();
   ThreadParams t = nylon({{-length / 2, 0, 0}, {length / 2, 0, 0}}, kTen0, 100);
   ClampParams c;
   c.at.kind = Kind::arc;
@@ -350,7 +357,7 @@ struct Pushed {
   double load = 0, deflection = 0;
 };
 Pushed push(const Column& c, double load) {
-  WorldParams p = thread_world();
+  WorldParams p = elastic_world();
   const ThreadMaterial m = c.material();
   p.threads.push_back(c.thread(1 / (1 - load / m.stretch_stiffness)));
   p.gravity = {0, 0, -1e-7 * 77 * m.bend_stiffness / std::pow(c.length_mm, 3) / m.linear_density};
@@ -426,7 +433,7 @@ TEST(Buckling, ShortenedFurtherItBearsAndBowsAsTheElastica) {
       double before = 0;
       for (std::size_t segments : {26u, 50u, 100u}) {
         Column c{hold, 10, kTen0, segments};
-        WorldParams p = thread_world();
+        WorldParams p = elastic_world();
         ThreadParams t = c.thread(1);
         const double span = want.distance * c.length_mm;
         t.points.back().x = span;
@@ -528,7 +535,7 @@ TEST(Loop, InAThreadUnderTensionTakesFourAndStandsTwoRootsOfBendingOverTension) 
         const double s = length * (static_cast<double>(i) / static_cast<double>(segments) - 0.5);
         points.push_back({s - 2 * size * std::tanh(s / size), 0.8 * 2 * size / std::cosh(s / size), 0});
       }
-      WorldParams p = thread_world();
+      WorldParams p = elastic_world();
       ThreadParams t = nylon(points, kTen0, segments, p.step_s * tension / (size * size));
       const double drawn = t.segment_mm * static_cast<double>(segments);
       t.rest_length_scale = length / drawn;
@@ -568,7 +575,7 @@ struct Hung {
   double sag = 0, tension = 0;  // over L, over w L
 };
 Hung hang(double span, double length, double bend_scale, std::size_t segments, Hung* far_end) {
-  WorldParams p = thread_world();
+  WorldParams p = elastic_world();
   p.gravity = {0, 0, -kGravity};
   const double depth = 0.5 * length * std::sqrt(1 - span * span);
   ThreadParams t = nylon({{0, 0, 0}, {0.5 * span * length, 0, -depth}, {span * length, 0, 0}}, kTen0, segments);
@@ -618,7 +625,7 @@ TEST(Catenary, SagsAndPullsAsTheFormulaForAnySpan) {
 
 TEST(Stretch, SixtyMillimetresOfTenZeroUnderATenthOfANewtonGrowByForceOverEA) {
   for (std::size_t segments : {10u, 300u}) {
-    WorldParams p = thread_world();
+    WorldParams p = elastic_world();
     ThreadParams t = nylon({{0, 0, 0}, {60, 0, 0}}, kTen0, segments);
     t.clamps.push_back(clamp_at(Kind::first, Hold::position));
     t.forces.push_back(force_at(Kind::last, {0, 1e5, 0}));  // also swings round by a right angle
@@ -667,7 +674,7 @@ TEST(SeveralThreads, EachBehavesAsIfItWereAlone) {
   hook.rest_shape_as_given = true;
   hook.clamps.push_back(clamp_at(Kind::last, Hold::frame));
   threads.push_back(hook);
-  WorldParams p = thread_world(0.005);
+  WorldParams p = elastic_world(0.005);
   p.gravity = {0, 0, -kGravity};
   p.obstacles.push_back({});
   p.obstacles[0].point = {0, 0, -12};
@@ -699,7 +706,7 @@ TEST(HeavyBeam, LiftedAtOneEndLeavesTheBenchOverTheLengthOfTheory) {
     const ThreadMaterial m = round_thread(kYoung, kPoisson, kNylonDensity, diameter, kStaticDrag);
     const double w = m.linear_density * kGravity, a = std::pow(24 * m.bend_stiffness * h / w, 0.25);
     for (bool by_force : {false, true}) {
-      WorldParams p = thread_world();
+      WorldParams p = elastic_world();
       p.gravity = {0, 0, -kGravity};
       p.obstacles.push_back({});
       if (!by_force) p.friction.thread_obstacle = 0;  // it must come along, without tension
@@ -745,7 +752,7 @@ TEST(HeavyBeam, LiftedAtOneEndLeavesTheBenchOverTheLengthOfTheory) {
 
 /// A clamped thread whose rest shape is as drawn; the move of its tip under a small load.
 Vec3 spring_move(const std::vector<Vec3>& points, std::size_t segments, double diameter, Vec3 load) {
-  WorldParams p = thread_world();
+  WorldParams p = elastic_world();
   ThreadParams t = nylon(points, diameter, segments);
   t.rest_shape_as_given = true;
   t.clamps.push_back(clamp_at(Kind::first, Hold::frame));
@@ -784,7 +791,7 @@ TEST(RestShape, AsGivenNoForceActsAsDrawn) {
   }
   for (const auto& points : drawn)
     for (int clamped : {0, 1, 2, 3}) {
-      WorldParams p = thread_world();
+      WorldParams p = elastic_world();
       ThreadParams t = nylon(points, 0.1, points.size() - 1);
       t.rest_shape_as_given = true;
       if (clamped == 1) t.clamps.push_back(clamp_at(Kind::first, Hold::frame));
@@ -870,7 +877,7 @@ TEST(RestShape, AnArcUnderALargeLoadIsTheElasticaOfItsCurvature) {
 
 TEST(RestShape, ClampOfASpringCarriesWhatStaticsAsk) {
   for (Kind at : {Kind::first, Kind::last}) {
-    WorldParams p = thread_world();
+    WorldParams p = elastic_world();
     ThreadParams t = nylon(arc(5, pi / 2, 50), kTen0, 50);
     t.rest_shape_as_given = true;
     t.clamps.push_back(clamp_at(at, Hold::frame));
@@ -942,7 +949,7 @@ TEST(Integrator, EveryLinearisationAndImplicitnessRestsInTheSameShape) {
                       {"scalar half", L::scalar, 0.5, 50, false}, {"inertial", L::full, 1, 50, true}};
   std::vector<Vec3> want;
   for (const Way& way : ways) {
-    WorldParams p = thread_world(0.005);
+    WorldParams p = elastic_world(0.005);
     p.solver = {.iterations = way.iterations,
                 .residual_target = 1e-10,
                 .implicitness = way.implicitness,

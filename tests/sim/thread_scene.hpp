@@ -21,7 +21,6 @@ inline constexpr double kStaticDrag = 1e-9;  // [uN s/mm^2]
 /// No bench, no instruments, no gravity; steps that go to equilibrium.
 inline WorldParams thread_world(double step_s = 0.03) {
   WorldParams p;
-  p.solver.contact = SolverParams::Contact::none;  // the law of the thread alone
   p.step_s = step_s;
   p.forceps_present = false;
   p.solver.iterations = 200;
