@@ -48,10 +48,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   mu_.resize(most);
   inverses_.resize(most_threads);
   trial_of_.resize(most_threads);
-  for (std::size_t k = 0; k < most_threads; ++k) {
-    trial_.emplace_back(most_vertices);
-    trial_theta_.emplace_back(most_vertices);
-  }
+  for (std::size_t k = 0; k < most_threads; ++k) trial_.emplace_back(most_vertices);
 }
 
 bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) noexcept {
@@ -152,7 +149,7 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = settings.friction;
-    rows_.push_back({j, axes, so_far});
+    rows_.push_back({j, axes});
     chosen_.push_back(c);
     axes_.push_back(axes);
   }
@@ -214,7 +211,7 @@ void CoupledStep::place_trial(const ThreadSystem* systems, const StepProblem* pr
   }
 }
 
-// The part of the move to the trial that crosses nothing, proven.
+// The part of the move to the trial that keeps the clearance.
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
                                   CoupledOutcome& out) noexcept {
   const double part = clearance_.fraction(strands, count, trial_of_.data());

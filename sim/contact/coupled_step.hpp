@@ -80,6 +80,7 @@ class CoupledStep {
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
     hash.add(drag_);
+    hash.add(moved_);
   }
   /// The last cone problem, for a file. Not for real-time code.
   ConeProblem last_problem() const noexcept;
@@ -89,7 +90,6 @@ class CoupledStep {
   struct Row {
     std::size_t contact = 0;  ///< in contacts_
     Eigen::Matrix3d axes;     ///< n, t1, t2
-    Vector3d moved;           ///< of the two places against each other since the start of the step
   };
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
@@ -113,7 +113,6 @@ class CoupledStep {
   std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
-  std::vector<std::vector<double>> trial_theta_;
   std::vector<const Vector3d*> trial_of_;
   double drag_ = kLeastDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
   double moved_ = 0;          ///< furthest that the last move would have taken a vertex [mm]
