@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "sim/contact/round_cone.hpp"
@@ -36,13 +37,14 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
         {(da0 - db0).squaredNorm(), (da0 - db1).squaredNorm(), (da1 - db0).squaredNorm(), (da1 - db1).squaredNorm()}));
     const double start = distance(a0, a1, b0, b1);
     const double sum = a.radius + b.radius;
-    std::size_t between = edges_along(a, i, b, j);  // also over a cut
+    const std::size_t between = edges_along(a, i, b, j);  // over a cut
+    double arc = between == static_cast<std::size_t>(-1) ? std::numeric_limits<double>::infinity()
+                                                         : (static_cast<double>(between) - 1) * a.rest_length;
     if (pair.strand_a == pair.strand_b) {
-      between = std::min(between, j - i);
-      if (a.closed) between = std::min(between, a.edges() - (j - i));
+      arc = std::min(arc, a.arc_between(i, j));
+      if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
-    const bool neighbours =
-        between <= a.edges() && static_cast<double>(between - 1) * a.rest_length < std::numbers::pi * a.radius;
+    const bool neighbours = arc < std::numbers::pi * a.radius;
     const double least = neighbours ? kNeighbourShare * start : std::min(kLeastDistance * sum, kLeastShare * start);
     const double ends = kArrived * (start - least);
     double here = start, t = 0;

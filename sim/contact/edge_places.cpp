@@ -31,13 +31,22 @@ Edge edge_of(const Strand& strand, std::uint32_t index, double point) noexcept {
   return e;
 }
 
-// t - s of places (s, t) that arc allows: rest lengths between them, from `edge` on to `other`, edge < other.
+// t - slope s of places (s, t) that arc allows, in rest lengths of `other`, from `edge` on to `other`, edge < other.
 struct Window {
-  double low = -kNever, high = kNever;
-  bool empty() const { return !(low < 1.0 && high > -1.0 && low <= high); }
+  double low = -kNever, high = kNever, slope = 1;
+  bool empty() const { return !(low < 1.0 && high > -slope && low <= high); }
 };
 
 Window window_of(const Strand& strand, std::uint32_t edge, std::uint32_t other) noexcept {
+  if (strand.node) {
+    const double length = strand.length_of(other), least = std::numbers::pi * strand.radius;
+    Window w;
+    w.slope = strand.length_of(edge) / length;
+    w.low = (least - strand.arc_between(edge, other)) / length - w.slope;
+    if (edge == other) w.low = kNever;
+    if (strand.closed) w.high = (strand.arc_round(edge, other) - least) / length + 1;
+    return w;
+  }
   const double least = std::numbers::pi * strand.radius / strand.rest_length,
                between = static_cast<double>(other) - static_cast<double>(edge);
   Window w{least - between, kNever};
@@ -100,16 +109,17 @@ struct Cell {
     if (t_ends && !s_ends) s = share_x(best_x(y, 0));
   }
 
-  // The least along t - s = shift.
-  void least_on(double shift, double& s, double& t) const noexcept {
-    const Vector3d at = r - shift * b.length * b.along, g = a.length * a.along - b.length * b.along;
-    const double aa = a.length * a.length, bb = b.length * b.length, det = g.squaredNorm() + mu * (aa + bb);
-    const double low = std::max(0.0, -shift), high = std::min(1.0, 1.0 - shift);
+  // The least along t - slope s = shift.
+  void least_on(double shift, double slope, double& s, double& t) const noexcept {
+    const double across = slope * b.length;  // of b, for one s
+    const Vector3d at = r - shift * b.length * b.along, g = a.length * a.along - across * b.along;
+    const double aa = a.length * a.length, bb = across * across, det = g.squaredNorm() + mu * (aa + bb);
+    const double low = std::max(0.0, -shift / slope), high = std::min(1.0, (1.0 - shift) / slope);
     double best = 0.5 * (low + high);
-    if (det > 0) best = (mu * (a.length * xm + b.length * ym - bb * shift) - at.dot(g)) / det;
+    if (det > 0) best = (mu * (a.length * xm + across * ym - across * b.length * shift) - at.dot(g)) / det;
     best = std::clamp(best, low, high);
     s = to_end(best);
-    t = to_end(std::clamp(best + shift, 0.0, 1.0));
+    t = to_end(std::clamp(slope * best + shift, 0.0, 1.0));
   }
 
   Vector3d apart(double s, double t) const noexcept { return r + s * a.length * a.along - t * b.length * b.along; }
@@ -157,8 +167,9 @@ bool places(const Strand& a, const Strand& b, const EdgePair& pair, double most,
   const Cell cell(edge_of(a, pair.edge_a, point), edge_of(b, pair.edge_b, point), radii);
   double s = 0, t = 0;
   cell.least(s, t);
-  const bool low = t - s < window.low, high = !low && t - s > window.high;
-  if (low || high) cell.least_on(low ? window.low : window.high, s, t);
+  const double shift = t - window.slope * s;
+  const bool low = shift < window.low, high = !low && shift > window.high;
+  if (low || high) cell.least_on(low ? window.low : window.high, window.slope, s, t);
 
   const Vector3d w = cell.apart(s, t);
   const double d = w.norm();

@@ -17,14 +17,28 @@ struct Strand {
   std::size_t vertices = 0;
   bool closed = false;
   double radius = 0;       ///< h [mm]
-  double rest_length = 0;  ///< of an edge [mm]
+  double rest_length = 0;  ///< of an edge, of the finest where `node` is given [mm]
   /// What a cut left: strands with one number were one thread. Its edges were counted from `first_edge` on, all the way
   /// round a ring of `ring_edges` (0: an open thread).
   std::uint32_t thread = 0xffffffffu;
   std::uint32_t first_edge = 0, ring_edges = 0;
+  /// Where edges are of different lengths: rest arc of every vertex in units of rest_length, of a closed strand with
+  /// that of the first vertex once more, a whole round on                                     (edges + 1); or null
+  const double* node = nullptr;
 
   std::size_t edges() const { return closed ? vertices : vertices - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }
+  /// Rest length of an edge [mm].
+  double length_of(std::size_t edge) const { return node ? (node[edge + 1] - node[edge]) * rest_length : rest_length; }
+  /// From the end of `edge` to the beginning of `other`, a later one, in rest lengths [mm].
+  double arc_between(std::size_t edge, std::size_t other) const {
+    return (node ? node[other] - node[edge + 1] : static_cast<double>(other - edge) - 1) * rest_length;
+  }
+  /// Likewise from the end of `other` round a closed strand to the beginning of `edge`.
+  double arc_round(std::size_t edge, std::size_t other) const {
+    if (node) return (node[vertices] - node[other + 1] + node[edge]) * rest_length;
+    return (static_cast<double>(vertices) - static_cast<double>(other - edge) - 1) * rest_length;
+  }
 };
 
 /// From edge to edge along the thread that both strands were cut from: 1 where they shared a vertex. Very many where

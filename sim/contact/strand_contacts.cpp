@@ -42,7 +42,14 @@ const StrandContact* with_pair(const std::vector<StrandContact>& contacts, const
   return at != contacts.end() && at->pair == pair ? &*at : nullptr;
 }
 
+// From one place to another, in rest lengths of `edge`.
 double difference(const Strand& strand, std::uint32_t edge, double s, std::uint32_t other, double other_s) noexcept {
+  if (strand.node) {
+    const double *node = strand.node, length = node[edge + 1] - node[edge];
+    double d = node[other] + other_s * (node[other + 1] - node[other]) - (node[edge] + s * length);
+    if (strand.closed) d -= node[strand.vertices] * std::round(d / node[strand.vertices]);
+    return d / length;
+  }
   double d = (static_cast<double>(other) + other_s) - (static_cast<double>(edge) + s);
   if (!strand.closed) return d;
   const double round = static_cast<double>(strand.edges());
@@ -225,18 +232,19 @@ void StrandContacts::set_side(const Strand* strands, Candidate& candidate) const
 bool StrandContacts::spare(const Strand* strands, std::size_t candidate) const noexcept {
   const StrandContact& c = candidates_[candidate].contact;
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-  const double radii = a.radius + b.radius,
-               near = std::max(kSpareNear * std::min(a.rest_length, b.rest_length), kSpareRadii * radii);
+  const double radii = a.radius + b.radius, length_a = a.length_of(c.pair.edge_a),
+               length_b = b.length_of(c.pair.edge_b),
+               near = std::max(kSpareNear * std::min(length_a, length_b), kSpareRadii * radii);
   const auto covers = [&](const Candidate& other) {
     if (!other.kept || !same_strands(other.contact.pair, c.pair)) return false;
     const Way w = way(strands, c, other.contact);
-    if (std::abs(w.a) * a.rest_length > near || std::abs(w.b) * b.rest_length > near) return false;
+    if (std::abs(w.a) * length_a > near || std::abs(w.b) * length_b > near) return false;
     const double higher = (c.gap - other.contact.gap) / radii,
                  turn = c.normal.dot(other.contact.normal) * (w.swapped ? -1 : 1);
     if (candidates_[candidate].before) return higher > kLowerFor && turn > kLowerTurn;
     return higher >= -kSpareDeeper && turn > (higher > kSpareHigher ? kLowerTurn : kSpareTurn);
   };
-  const auto edges = static_cast<std::uint32_t>(1 + std::min(near / a.rest_length, kMostSpareEdges));
+  const auto edges = static_cast<std::uint32_t>(1 + std::min(near / length_a, kMostSpareEdges));
   const auto close = [&](const Candidate& other) {
     return other.contact.pair.strand_a == c.pair.strand_a && other.contact.pair.edge_a + edges >= c.pair.edge_a &&
            other.contact.pair.edge_a <= c.pair.edge_a + edges;
@@ -260,7 +268,8 @@ void StrandContacts::hand_over(const Strand* strands, const StrandContact& gone)
   visit_near(strands, gone, contacts_, [&](StrandContact& other) {
     const Way w = way(strands, gone, other);
     if (!w.within(kHeirNear) || gone.normal.dot(other.normal) * (w.swapped ? -1 : 1) <= 0) return;
-    const double on_a = w.a * a.rest_length, on_b = w.b * b.rest_length, far = std::hypot(on_a, on_b);
+    const double on_a = w.a * a.length_of(gone.pair.edge_a), on_b = w.b * b.length_of(gone.pair.edge_b),
+                 far = std::hypot(on_a, on_b);
     Heir& heir = heirs[(std::abs(on_a) >= std::abs(on_b) ? on_a : turn * on_b) > 0 ? 1 : 0];
     if (!heir.contact || far < heir.far) heir = {&other, far, w.swapped};
   });
