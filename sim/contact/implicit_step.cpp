@@ -8,9 +8,13 @@
 namespace ligature::contact {
 namespace {
 
+// Length of the edge that is longest for its rest length, as if that were one unit.
 double longest_edge(const rod::RodModel& model, const std::vector<Vector3d>& x) {
   double longest = 0;
-  for (std::size_t i = 0; i < model.edges(); ++i) longest = std::max(longest, (x[model.next(i)] - x[i]).squaredNorm());
+  for (std::size_t i = 0; i < model.edges(); ++i) {
+    const double units = model.graded() ? model.node[i + 1] - model.node[i] : 1.0;
+    longest = std::max(longest, (x[model.next(i)] - x[i]).squaredNorm() / (units * units));
+  }
   return std::sqrt(longest);
 }
 

@@ -173,7 +173,7 @@ void ThreadSystem::foresee_tension(const std::vector<Vector3d>& x) noexcept {
     const std::size_t j = model.next(i);
     const Vector3d e = p_.state->x[j] - p_.state->x[i], d = x[j] - x[i] - e;
     const double length = std::max(e.norm(), 1e-150);
-    tension_[i] = model.stretch_stiffness * ((length + e.dot(d) / length) / model.rest_length - 1);
+    tension_[i] = model.stretch_stiffness * ((length + e.dot(d) / length) / model.edge_length(i) - 1);
   }
   tension_known_ = true;
 }

@@ -46,7 +46,7 @@ Eigen::Vector2d half_rest_curvature(const RodModel& model, std::size_t vertex) {
 
 JointLaw joint_law(const RodModel& model, std::size_t vertex, bool half) {
   JointLaw law;
-  law.rest_length = (half ? 0.5 : 1.0) * model.rest_length;
+  law.rest_length = (half ? 0.5 : 1.0) * model.rest_length;  // its edges are of one length
   law.bend_stiffness = model.bend_stiffness;
   law.twist_stiffness = model.twist_stiffness;
   law.rest_curvature = half ? half_rest_curvature(model, vertex) : rest_curvature(model, vertex);
@@ -159,7 +159,7 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
                         j.hessian.block<3, 1>(at, angle), j.hessian(angle, angle));
     return j.gradient.segment<3>(at).norm();
   } else {
-    const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, kind);
+    const VertexTerm b = bend_straight(e, f, 0.5 * model.edge_length(i), model.bend_stiffness, kind);
     Vector3d g = half == 0 ? b.gradient_e : b.gradient_f;
     Matrix3d h = Matrix3d::Zero();
     if (kind != Hessian::none) h = half == 0 ? b.hessian_ee : b.hessian_ff;
@@ -190,9 +190,10 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
       if (!twist.frame_held(i)) continue;
       const Vector3d& t = twist.frame_tangent(i);
       if (has_edge_before(model, i))
-        out.bend += bend_straight_energy(edge(model, x, model.previous(i)), t, 0.5 * l, model.bend_stiffness);
+        out.bend += bend_straight_energy(edge(model, x, model.previous(i)), t,
+                                         0.5 * model.edge_length(model.previous(i)), model.bend_stiffness);
       if (has_edge_behind(model, i))
-        out.bend += bend_straight_energy(t, edge(model, x, i), 0.5 * l, model.bend_stiffness);
+        out.bend += bend_straight_energy(t, edge(model, x, i), 0.5 * model.edge_length(i), model.bend_stiffness);
     }
     for (std::size_t s = 0; s < twist.span_count(); ++s) {
       const TwistSpan& span = twist.span(s);
@@ -285,12 +286,10 @@ double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x,
                           double* gradient, BlockBand<1>* band) noexcept {
   const double largest = add_elastic<3>(model, x, twist, Hessian::none, scale, nullptr, gradient, nullptr);
   if (!band) return largest;
-  const double l = model.rest_length;
-  const BlockBand<1>::Block k_stretch{scale * model.stretch_stiffness / l};
-  const double k_bend = scale * model.bend_stiffness / (l * l * l);
   const auto block = [](double v) { return BlockBand<1>::Block{v}; };
   for (std::size_t i = 0; i < model.edges(); ++i) {
     const std::size_t j = model.next(i);
+    const BlockBand<1>::Block k_stretch{scale * model.stretch_stiffness / model.edge_length(i)};
     band->add(i, k_stretch);
     band->add(j, i, -k_stretch);
     band->add(j, k_stretch);
@@ -300,18 +299,22 @@ double add_elastic_scalar(const RodModel& model, const std::vector<Vector3d>& x,
       for (const bool behind : {false, true}) {
         if (behind ? !has_edge_behind(model, b) : !has_edge_before(model, b)) continue;
         const std::size_t other = behind ? model.next(b) : model.previous(b);
+        const double l = model.edge_length(behind ? b : other), k_bend = scale * model.bend_stiffness / (l * l * l);
         band->add(b, block(2 * k_bend));
         band->add(other, b, block(-2 * k_bend));
         band->add(other, block(2 * k_bend));
       }
     } else if (has_joint(model, b)) {
       const std::size_t a = model.previous(b), c = model.next(b);
-      band->add(a, block(k_bend));
-      band->add(b, a, block(-2 * k_bend));
-      band->add(b, block(4 * k_bend));
-      band->add(c, a, block(k_bend));
-      band->add(c, b, block(-2 * k_bend));
-      band->add(c, block(k_bend));
+      // EI/l of (x_c - x_b)/l_f - (x_b - x_a)/l_e.
+      const double e = model.edge_length(a), f = model.edge_length(b), l = model.joint_length(b);
+      const double k = scale * model.bend_stiffness / (l * e * f), r = f / e, both = 1 + r;
+      band->add(a, block(k * r));
+      band->add(b, a, block(-k * both));
+      band->add(b, block(k * both * both / r));
+      band->add(c, a, block(k));
+      band->add(c, b, block(-k * both / r));
+      band->add(c, block(k / r));
     }
   }
   return largest;
@@ -363,7 +366,7 @@ Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, con
                                 joint_law(model, vertex, true), Hessian::none);
       torque += clamp_torque(t, j.gradient.segment<3>(half == 0 ? 3 : 0), j.gradient[half == 0 ? 7 : 6]);
     } else {
-      const VertexTerm b = bend_straight(e, f, 0.5 * model.rest_length, model.bend_stiffness, Hessian::none);
+      const VertexTerm b = bend_straight(e, f, 0.5 * model.edge_length(i), model.bend_stiffness, Hessian::none);
       const VertexTerm turn = holonomy(e, f, Hessian::none);
       const double moment = twist_moment(model, twist, vertex, half);
       torque += half == 0 ? clamp_torque(t, b.gradient_f + moment * turn.gradient_f, moment)

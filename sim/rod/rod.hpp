@@ -20,19 +20,35 @@ struct RodModel {
   double stretch_stiffness = 0;                 ///< EA [uN]
   double bend_stiffness = 0;                    ///< EI [uN mm^2]
   double twist_stiffness = 0;                   ///< GJ [uN mm^2]
-  double rest_length = 0;                       ///< of every edge [mm]
+  double rest_length = 0;                       ///< of every edge, or the unit of `node` [mm]
   double angle_drag = 0;                        ///< moment per rate of turn of an edge's frame [uN mm s]
   std::vector<double> mass;                     ///< of each vertex; 0 = low-mass integrator [g]          (n)
   std::vector<double> weight_mass;              ///< what gravity acts on [g]                             (n)
   std::vector<double> drag;                     ///< force per velocity of each vertex [uN s/mm]          (n)
   std::vector<Eigen::Vector2d> rest_curvature;  ///< material components at each vertex; empty = straight (n)
+  /// Edges of different lengths: rest arc of every vertex in units of rest_length, of a closed rod with that of the
+  /// first vertex once more, a whole round on. Empty: every edge is one unit long. Not with angles_unknown.    (edges +
+  /// 1)
+  std::vector<double> node;
 
   std::size_t vertices() const { return drag.size(); }
   std::size_t edges() const { return closed ? vertices() : vertices() - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices() ? 0 : vertex + 1; }
   std::size_t previous(std::size_t vertex) const { return vertex == 0 ? vertices() - 1 : vertex - 1; }
-  double rest_arc(std::size_t vertex) const { return static_cast<double>(vertex) * rest_length; }
-  double whole_length() const { return static_cast<double>(edges()) * rest_length; }
+  bool graded() const { return !node.empty(); }
+  double rest_arc(std::size_t vertex) const {
+    return (graded() ? node[vertex] : static_cast<double>(vertex)) * rest_length;
+  }
+  double whole_length() const { return (graded() ? node.back() : static_cast<double>(edges())) * rest_length; }
+  double edge_length(std::size_t edge) const {
+    return graded() ? (node[edge + 1] - node[edge]) * rest_length : rest_length;
+  }
+  /// l of a joint; at the end of an open rod that of its one half.
+  double joint_length(std::size_t vertex) const {
+    if (!graded()) return rest_length;
+    const double before = closed || vertex > 0 ? edge_length(previous(vertex)) : 0.0;
+    return 0.5 * (before + (closed || vertex + 1 < vertices() ? edge_length(vertex) : 0.0));
+  }
 };
 
 /// What moves.

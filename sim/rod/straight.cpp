@@ -92,12 +92,31 @@ struct Along {
   }
   /// 2 EI/l, or zero.
   Wide stiffness_of_joints(Index base) const {
-    const double k = 2.0 * model.bend_stiffness / model.rest_length;
-    if (inside(base) && !framed) return spread(k);
+    Wide k = spread(2.0 * model.bend_stiffness / model.rest_length);
+    if (model.graded()) {
+      const Wide lengths = lengths_of_edges(base), before = lengths_of_edges(base - 1);
+      k = (4.0 * model.bend_stiffness) / (before + lengths);
+    }
+    if (inside(base) && !framed) return k;
     Wide w{};
     for (Index l = 0; l < kStep; ++l)
-      if (has_joint(base + l) && !(framed && twist.frame_held(round(base + l)))) w[l] = k;
+      if (has_joint(base + l) && !(framed && twist.frame_held(round(base + l)))) w[l] = k[l];
     return w;
+  }
+  /// Rest lengths in units of rest_length; where there is no edge, of another.
+  Wide units_of_edges(Index base) const {
+    if (!model.graded()) return spread(1.0);
+    const double* node = model.node.data();
+    if (base >= 0 && base + kStep < n) return load(node + base + 1) - load(node + base);
+    Wide w{};
+    for (Index l = 0; l < kStep; ++l) {
+      const std::size_t i = closed ? round(base + l) : static_cast<std::size_t>(std::clamp<Index>(base + l, 0, n - 2));
+      w[l] = node[i + 1] - node[i];
+    }
+    return w;
+  }
+  Wide lengths_of_edges(Index base) const {
+    return model.rest_length * units_of_edges(base);
   }
   /// Moments of the spans that joints lie in, or zero.
   Wide moments_of_joints(Index base) const {
@@ -153,7 +172,6 @@ struct Turns {
 template <Hessian kKind, bool kTwisted>
 double pass(const Along& along, double scale, const double* tension, double* gradient, BlockBand<3>* band) {
   constexpr bool kDerivative = kKind != Hessian::none;
-  const double l = along.model.rest_length;
   Wide largest{};
   Wide3 ends = along.far_ends(along.first() - kStep), force{}, by_edge{};
   Edges before{};
@@ -168,6 +186,7 @@ double pass(const Along& along, double scale, const double* tension, double* gra
     before = f;
     const Wide3 &te = e.t, &tf = f.t;
 
+    const Wide l = along.lengths_of_edges(base);
     const Wide stretch = along.stiffness_of_edges(base), pull = stretch * (f.length / l - 1.0);
     const Turns turn(te, tf);
     const Wide k = along.stiffness_of_joints(base), first = -2.0 * k * turn.inverse * turn.inverse;
@@ -325,10 +344,10 @@ Energies straight_energy(const RodModel& model, const std::vector<Vector3d>& x, 
     const Edges e = shifted(before, f);
     before = f;
     if (base < 0) continue;  // only what is shifted in
-    const Wide strain = f.length / model.rest_length - 1.0;
+    const Wide strain = f.length / along.lengths_of_edges(base) - 1.0;
     Wide ea = along.stiffness_of_edges(base), ei = along.stiffness_of_joints(base);
     for (Index lane = std::max<Index>(along.n - base, 0); lane < kStep; ++lane) ea[lane] = ei[lane] = 0;
-    stretch += ea * strain * strain;
+    stretch += along.units_of_edges(base) * (ea * strain * strain);
     bend += ei * Turns(e.t, f.t).tan2();
   }
   Energies out;

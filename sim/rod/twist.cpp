@@ -34,6 +34,14 @@ double signed_angle(const Vector3d& a, const Vector3d& b, const Vector3d& t) {
   return std::atan2(a.cross(b).dot(t), a.dot(b));
 }
 
+// From unit tangent a towards b by this part of the angle between them; away from it where the part is negative.
+Vector3d turned_towards(const Vector3d& a, const Vector3d& b, double part) {
+  const Vector3d across = b - a.dot(b) * a;
+  const double sine = across.norm(), angle = part * std::atan2(sine, a.dot(b));
+  if (!(sine > 1e-12)) return a;
+  return (std::cos(angle) * a + std::sin(angle) / sine * across).normalized();
+}
+
 double nearest_turn(double angle, double to) {
   if (std::abs(to - angle) < std::numbers::pi) return angle;
   return angle + two_pi * std::round((to - angle) / two_pi);
@@ -229,8 +237,25 @@ void Twist::carry(const Twist& from, const std::vector<Vector3d>& x) noexcept {
   follow_joint(closed_ ? 0 : n_ - 1, before, first);
 }
 
+void Twist::set_nodes(const std::vector<double>& node) noexcept {
+  assert(node.empty() || node.size() == edges() + 1);
+  node_ = node;
+}
+
+// Rest length of half a joint, in halves of a unit.
+double Twist::half_units(std::size_t vertex, int half) const noexcept {
+  const std::size_t e = half == 0 ? edge_before(vertex) : edge_behind(vertex);
+  return e == none ? 0.0 : node_.empty() ? 1.0 : node_[e + 1] - node_[e];
+}
+
 void Twist::insert(double turns) noexcept {
   assert(held_ == 0);
+  if (!node_.empty()) {
+    const double each = two_pi * turns / node_.back();
+    for (std::size_t i = 0; i < edges(); ++i) theta_[i] += each * 0.5 * (node_[i] + node_[i + 1] - node_[1]);
+    if (closed_) seam_ += two_pi * turns;
+    return;
+  }
   const double each = two_pi * turns / static_cast<double>(edges());
   for (std::size_t i = 0; i < edges(); ++i) theta_[i] += each * static_cast<double>(i);
   if (closed_) seam_ += two_pi * turns;
@@ -274,6 +299,90 @@ void Twist::take_piece(const Twist& from, std::size_t first_vertex) noexcept {
   }
 }
 
+void Twist::reserve(std::size_t most) {
+  for (auto* v : {&tangent_, &director_}) v->reserve(most);
+  for (auto* v : {&length_, &reference_, &theta_}) v->reserve(most);
+  node_.reserve(most + 1);
+  slot_.reserve(most);
+  edge_held_.reserve(most);
+  spans_.reserve(most + frames_.size() + 1);
+  span_of_.reserve(2 * most);
+}
+
+void Twist::resize(std::size_t n) noexcept {
+  n_ = n;
+  for (auto* v : {&tangent_, &director_}) v->resize(edges());
+  for (auto* v : {&length_, &theta_}) v->resize(edges());
+  reference_.resize(n);
+  slot_.resize(n);
+  edge_held_.resize(edges());
+  spans_.resize(edges() + frames_.size() + 1);
+  span_of_.assign(2 * n, -1);
+  span_count_ = 0;
+  node_.clear();
+}
+
+bool Twist::may_go(std::size_t vertex) const noexcept {
+  const std::size_t a = edge_before(vertex), b = edge_behind(vertex);
+  return vertex > 0 && a != none && b != none && slot_[vertex] < 0 && !edge_held_[a] && !edge_held_[b] &&
+         (seam_ == 0 || vertex != seam_vertex_);
+}
+
+void Twist::divide(const std::uint32_t* old_vertex, std::size_t n) noexcept {
+  const std::size_t edges_now = closed_ ? n : n - 1;
+  resize(n);
+  for (std::size_t i = n; i-- > 0;) {
+    const bool added = old_vertex[i] == new_vertex, halved = i + 1 < n && old_vertex[i + 1] == new_vertex;
+    const std::size_t from = added ? old_vertex[i - 1] : old_vertex[i];
+    reference_[i] = added ? 0.0 : reference_[from];
+    slot_[i] = added ? -1 : slot_[from];
+    if (slot_[i] >= 0) frames_[static_cast<std::size_t>(slot_[i])].vertex = i;
+    if (i >= edges_now) continue;
+    tangent_[i] = tangent_[from];
+    length_[i] = (added || halved ? 0.5 : 1.0) * length_[from];
+    director_[i] = director_[from];
+    theta_[i] = theta_[from];
+    edge_held_[i] = added ? 0 : edge_held_[from];
+  }
+  std::size_t seam = 0;
+  while (old_vertex[seam] != seam_vertex_) ++seam;
+  seam_vertex_ = seam;
+}
+
+// The joint that is left takes the angle from the director before those that went to the one behind them.
+void Twist::join(const std::uint32_t* old_vertex, std::size_t n) noexcept {
+  const std::size_t was = n_, edges_now = closed_ ? n : n - 1;
+  double turn = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::size_t from = old_vertex[i], next = i + 1 < n ? old_vertex[i + 1] : was;
+    if (from == seam_vertex_) seam_vertex_ = i;
+    slot_[i] = slot_[from];
+    if (slot_[i] >= 0) frames_[static_cast<std::size_t>(slot_[i])].vertex = i;
+    reference_[i] = reference_[from];
+    if (i > 0) {
+      reference_[i] += turn;
+      if (slot_[i] >= 0) frames_[static_cast<std::size_t>(slot_[i])].reference[0] += turn;
+    }
+    turn = 0;
+    if (i >= edges_now) continue;
+    double length = length_[from];
+    for (std::size_t k = from + 1; k < next; ++k) {
+      turn += reference_[k];
+      length += length_[k];
+    }
+    tangent_[i] = tangent_[from];
+    length_[i] = length;
+    director_[i] = director_[from];
+    theta_[i] = theta_[from];
+    edge_held_[i] = edge_held_[from];
+  }
+  if (closed_) {
+    reference_[0] += turn;
+    if (slot_[0] >= 0) frames_[static_cast<std::size_t>(slot_[0])].reference[0] += turn;
+  }
+  resize(n);
+}
+
 void Twist::hold_edge(std::size_t edge) noexcept {
   if (edge_held_[edge]) return;
   edge_held_[edge] = 1;
@@ -296,12 +405,18 @@ bool Twist::edge_held(std::size_t edge) const noexcept {
   return edge_held_[edge] != 0;
 }
 
+// The part of a joint's angle that belongs to its half before the vertex, or behind: as its rest length.
+double Twist::share_before(std::size_t vertex, bool before) const noexcept {
+  const double a = half_units(vertex, 0), b = half_units(vertex, 1);
+  return (before ? a : b) / (a + b);
+}
+
 // Twist that half a joint at this end of an open thread has when it goes on as beside it.
 double Twist::neighbour_twist(std::size_t vertex) const noexcept {
   const bool first = vertex == 0;
   const std::size_t next = first ? 1 : n_ - 2;
   if (slot_[next] >= 0) return half_joint(next, first ? 0 : 1);
-  return 0.5 * joint(next);
+  return share_before(next, first) * joint(next);
 }
 
 bool Twist::hold_frame(std::size_t vertex) noexcept {
@@ -313,8 +428,10 @@ bool Twist::hold_frame(std::size_t vertex) noexcept {
   const std::size_t a = edge_before(vertex), b = edge_behind(vertex);
   double half = 0;
   if (a != none && b != none) {
-    half = 0.5 * joint(vertex);
-    f.tangent = unit_or(tangent_[a] + tangent_[b], tangent_[a]);
+    const double before = share_before(vertex, true);
+    half = before * joint(vertex);
+    f.tangent = before == 0.5 ? unit_or(tangent_[a] + tangent_[b], tangent_[a])
+                              : turned_towards(tangent_[a], tangent_[b], before);
   } else {
     // The bisector of the nearest joint, mirrored at the end edge: turned on by half the angle of that joint.
     half = neighbour_twist(vertex);
@@ -323,8 +440,10 @@ bool Twist::hold_frame(std::size_t vertex) noexcept {
     if (n_ > 2) {
       const Vector3d& other = tangent_[a == none ? 1 : n_ - 3];
       if (tangent_[e].dot(other) > 0.0) {
+        const double own = share_before(a == none ? 1 : n_ - 2, a == none);
         const Vector3d bisector = (tangent_[e] + other).normalized();
-        f.tangent = (2.0 * tangent_[e].dot(bisector) * tangent_[e] - bisector).normalized();
+        f.tangent = own == 0.5 ? (2.0 * tangent_[e].dot(bisector) * tangent_[e] - bisector).normalized()
+                               : turned_towards(tangent_[e], other, -own);
       }
     }
   }
@@ -387,16 +506,18 @@ void Twist::find_spans(double rest_length) noexcept {
   bool open_span = false;
   TwistSpan now;
   std::size_t halves = 0;
+  double units = 0;  // rest length of these halves, in halves of a unit
   const auto begin = [&](std::size_t first, double angle) {
     now = TwistSpan{first, first, angle, 0};
     halves = 0;
+    units = 0;
     open_span = true;
   };
   const auto end = [&](double angle) {
     if (open_span) {
       now.angle += angle;
       now.last = now.first + halves - 1;
-      now.length = 0.5 * rest_length * static_cast<double>(halves);
+      now.length = 0.5 * rest_length * units;
       for (std::size_t h = now.first; h <= now.last; ++h)
         span_of_[h < 2 * n_ ? h : h - 2 * n_] = static_cast<int>(span_count_);
       spans_[span_count_++] = now;
@@ -409,6 +530,7 @@ void Twist::find_spans(double rest_length) noexcept {
       begin(0, 0.0);
       for (std::size_t i = 0; i < n_; ++i) now.angle += reference_[i];
       halves = 2 * n_;
+      units = node_.empty() ? static_cast<double>(halves) : 2 * node_.back();
       end(seam_);
       return;
     }
@@ -420,15 +542,20 @@ void Twist::find_spans(double rest_length) noexcept {
     const bool again = closed_ && k == n_;
     if (slot_[i] >= 0) {
       const Frame& f = frames_[static_cast<std::size_t>(slot_[i])];
-      if (open_span) ++halves;
+      if (open_span) {
+        ++halves;
+        units += half_units(i, 0);
+      }
       end(f.reference[0]);
       if (again) break;
       if (edge_behind(i) == none) break;
       begin(2 * i + 1, f.reference[1] + seam(i));
       ++halves;
+      units += half_units(i, 1);
     } else if (open_span) {
       now.angle += reference_[i] + seam(i);
       halves += 2;
+      units += half_units(i, 0) + half_units(i, 1);
     }
     if (i < m && edge_held_[i]) {
       end(theta_[i]);
@@ -448,17 +575,21 @@ void Twist::spread() noexcept {
   std::size_t first_holder = m, last_holder = 0;  // edges of an open thread whose theta is known from the spans
   for (std::size_t s = 0; s < span_count_; ++s) {
     const TwistSpan& span = spans_[s];
-    const double half = span.angle / static_cast<double>(span.last - span.first + 1);
+    double units = 0;
+    for (std::size_t k = span.first; k <= span.last; ++k)
+      units += half_units((k < 2 * n_ ? k : k - 2 * n_) / 2, static_cast<int>(k % 2));
+    const double half = span.angle / units;
     std::size_t h = span.first;
     while (h <= span.last) {
       const std::size_t v = h < 2 * n_ ? h / 2 : h / 2 - n_, b = edge_behind(v);
       if (h % 2 == 1) {  // behind a held frame
-        if (!edge_held_[b]) theta_[b] = half - frames_[static_cast<std::size_t>(slot_[v])].reference[1] - seam(v);
+        if (!edge_held_[b])
+          theta_[b] = half * half_units(v, 1) - frames_[static_cast<std::size_t>(slot_[v])].reference[1] - seam(v);
         h += 1;
       } else {
         const bool joint = h < span.last;  // otherwise half of one, before a held frame
         if (joint && !edge_held_[b] && !(held_ == 0 && b == 0))
-          theta_[b] = theta_[edge_before(v)] + 2.0 * half - reference_[v] - seam(v);
+          theta_[b] = theta_[edge_before(v)] + (half_units(v, 0) + half_units(v, 1)) * half - reference_[v] - seam(v);
         h += joint ? 2 : 1;
       }
     }
@@ -533,6 +664,7 @@ double Twist::turns() const noexcept {
 }
 
 void Twist::add_to(StateHash& hash) const noexcept {
+  for (double place : node_) hash.add(place);
   for (const Vector3d& t : tangent_) hash.bytes(t.data(), sizeof(double) * 3);
   for (const Vector3d& u : director_) hash.bytes(u.data(), sizeof(double) * 3);
   for (double angle : theta_) hash.add(angle);

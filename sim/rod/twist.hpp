@@ -21,6 +21,7 @@
 /// ring.
 #include <Eigen/Core>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "sim/base/hash.hpp"
@@ -85,6 +86,24 @@ class Twist {
   const Vector3d& frame_director(std::size_t vertex) const noexcept;
   bool any_held() const noexcept;
 
+  /// Edges of different lengths: rest arcs of vertices as in RodModel::node, so many as edges and one; none: of one
+  /// length. @rt O(n), no allocation within the memory of the largest `node` so far
+  void set_nodes(const std::vector<double>& node) noexcept;
+
+  // ---- the thread divided anew. Joints that are left have the twist they had, and so has the whole.
+  /// Takes memory for threads of up to so many vertices. Not for real-time code.
+  void reserve(std::size_t most_vertices);
+  /// Vertices join in the middle of edges, on the straight: `old_vertex` of every vertex what it was, or new_vertex.
+  /// @param old_vertex (n), ascending, no two that join side by side
+  /// @pre n within the memory reserved; an edge that is held is not divided. Finds no spans. @rt O(n), no allocation
+  void divide(const std::uint32_t* old_vertex, std::size_t n) noexcept;
+  /// Vertices go whose two edges have one tangent: `old_vertex` of every vertex that stays what it was.
+  /// @pre all that go may_go(), of an open thread not the last. @rt as divide()
+  void join(const std::uint32_t* old_vertex, std::size_t n) noexcept;
+  /// False where a frame, or an edge on either side, is held, and at the first vertex.
+  bool may_go(std::size_t vertex) const noexcept;
+  static constexpr std::uint32_t new_vertex = 0xffffffffu;
+
   // ---- quasi-static
   /// Finds the spans and their angles from frames and holds. O(n), no allocation.
   void find_spans(double rest_length) noexcept;
@@ -126,6 +145,9 @@ class Twist {
   double reference_angle(std::size_t vertex) const noexcept;
   double half_reference_angle(std::size_t vertex, int half) const noexcept;
   double neighbour_twist(std::size_t vertex) const noexcept;
+  double half_units(std::size_t vertex, int half) const noexcept;
+  double share_before(std::size_t vertex, bool before) const noexcept;
+  void resize(std::size_t n) noexcept;
 
   std::size_t n_ = 0;
   bool closed_ = false;
@@ -146,6 +168,8 @@ class Twist {
   std::vector<int> slot_;                 ///< of the held frame of a vertex, or -1           (n)
   std::vector<unsigned char> edge_held_;  ///<                                                (edges)
   std::size_t held_ = 0;                  ///< edges and frames
+
+  std::vector<double> node_;  ///< as in set_nodes()                                          (edges + 1, or none)
 
   std::vector<TwistSpan> spans_;  ///< the first span_count_                                  (edges + most_held + 1)
   std::vector<int> span_of_;      ///< of each half, or -1                                    (2 n)

@@ -21,10 +21,11 @@ struct Case {
   std::size_t n;
   bool closed, held, twisted, lagged;
   Hessian kind;
+  bool graded = false;
 
   std::string name() const {
     return std::to_string(n) + (closed ? " closed" : " open") + (held ? " held" : "") + (twisted ? " twisted" : "") +
-           (lagged ? " lagged" : "") +
+           (lagged ? " lagged" : "") + (graded ? " graded" : "") +
            (kind == Hessian::exact      ? " exact"
             : kind == Hessian::positive ? " positive"
                                         : " none");
@@ -42,7 +43,7 @@ std::vector<Case> cases() {
               if (closed && n < BlockBand<3>::kFewestClosed) continue;
               if (twisted && !closed && !held) continue;  // nothing keeps it
               if (held && n < 4) continue;
-              all.push_back({n, closed, held, twisted, lagged, kind});
+              for (const bool graded : {false, true}) all.push_back({n, closed, held, twisted, lagged, kind, graded});
             }
   return all;
 }
@@ -62,6 +63,12 @@ struct Rod {
     model.bend_stiffness = 16;
     model.twist_stiffness = 11;
     model.drag.assign(c.n, 1.0);
+    if (c.graded) {
+      model.node = {0};
+      for (std::size_t i = 0; i < model.edges(); ++i)
+        model.node.push_back(model.node.back() + std::exp2(std::floor(random.uniform(-1, 3))));
+      twist.set_nodes(model.node);
+    }
     if (c.closed && c.twisted) twist.insert(0.8);
     if (c.held) {
       EXPECT_TRUE(twist.hold_frame(0));
@@ -115,7 +122,7 @@ Sums reference(const Rod& rod, const Case& c, double scale) {
   const auto edge = [&](std::size_t i) -> Vector3d { return rod.x[m.next(i)] - rod.x[i]; };
   const Hessian kind = c.kind;
   for (std::size_t i = 0; i < m.edges(); ++i) {
-    const EdgeTerm s = stretch(edge(i), m.rest_length, m.stretch_stiffness, kind);
+    const EdgeTerm s = stretch(edge(i), m.edge_length(i), m.stretch_stiffness, kind);
     const auto at = static_cast<Index>(3 * i);
     out.stretch += s.energy;
     out.largest = std::max(out.largest, s.gradient.norm());
@@ -123,7 +130,7 @@ Sums reference(const Rod& rod, const Case& c, double scale) {
     if (kind == Hessian::none) continue;
     h.block<3, 3>(at, at) += s.hessian;
     if (kind != Hessian::exact || !c.lagged) continue;
-    const double length = edge(i).norm(), now = m.stretch_stiffness * (length / m.rest_length - 1);
+    const double length = edge(i).norm(), now = m.stretch_stiffness * (length / m.edge_length(i) - 1);
     const Vector3d t = edge(i) / length;
     h.block<3, 3>(at, at) += (rod.tension[i] - now) / length * (Matrix3d::Identity() - t * t.transpose());
   }
@@ -155,10 +162,10 @@ Sums reference(const Rod& rod, const Case& c, double scale) {
     };
     if (framed && rod.twist.frame_held(v)) {
       const Vector3d& t = rod.twist.frame_tangent(v);
-      if (before) term(edge(m.previous(v)), t, true, false, 0.5 * m.rest_length, 0);
-      if (behind) term(t, edge(v), false, true, 0.5 * m.rest_length, 1);
+      if (before) term(edge(m.previous(v)), t, true, false, 0.5 * m.edge_length(m.previous(v)), 0);
+      if (behind) term(t, edge(v), false, true, 0.5 * m.edge_length(v), 1);
     } else if (before && behind) {
-      term(edge(m.previous(v)), edge(v), true, true, m.rest_length, 0);
+      term(edge(m.previous(v)), edge(v), true, true, m.joint_length(v), 0);
     }
   }
   out.gradient = scale * by_edges.transpose() * g;
