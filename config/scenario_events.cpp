@@ -72,6 +72,10 @@ CutParams read_cut(Table& t, const WorldParams& world, const std::vector<std::st
   c.time_s = t.need_number("time_s", kTime);
   if (!t.clean()) return c;
   const ThreadParams& thread = world.threads[c.thread];
+  if (thread.coarsest_mm > 0) {
+    t.reject_as("thread", "an adaptive thread", "one that is not", "leave adaptive out of the thread that is cut");
+    return c;
+  }
   const double length = rest_length(thread);
   const double segment = length / static_cast<double>(segment_count(thread));
   // A closed thread has no ends to keep away from.

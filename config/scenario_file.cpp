@@ -185,7 +185,8 @@ std::vector<Table> read_threads(Table& root, const world::Capacity& capacity, st
   for (Table& t : tables) {
     threads.push_back(read_thread(t, names));
     const std::size_t before = vertices;
-    vertices += vertex_count(threads.back());
+    const ThreadParams& thread = threads.back();  // of an adaptive one the world counts what it begins with
+    vertices += thread.coarsest_mm > 0 ? thread.most_vertices : vertex_count(thread);
     if (vertices > capacity.vertices && before <= capacity.vertices)
       t.reject("segment_mm",
                "such that all threads together have at most " + std::to_string(capacity.vertices) + " vertices, not " +

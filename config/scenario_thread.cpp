@@ -4,6 +4,7 @@
 #include "config/csv_file.hpp"
 #include "config/scenario_parts.hpp"
 #include "sim/base/units.hpp"
+#include "sim/world/grading.hpp"
 
 namespace ligature::config {
 
@@ -17,6 +18,7 @@ using world::ThreadParams;
 constexpr std::size_t kMaxPoints = 65536;
 constexpr std::size_t kMaxLoads = 1024;    // clamps, or forces, of one thread
 constexpr std::size_t kLeastClosed = 5;    // segments: a vertex and its two neighbours on either side
+constexpr double kCoarsest = 16;           // finest segments in the longest one, unless told
 constexpr double kFarthest = 1e5;          // of a point from the origin [mm]
 constexpr double kStandingStill = 1e-9;    // between two points [mm]
 constexpr double kRepeatedPoint = 1e-6;    // between the ends of a closed thread [mm]
@@ -107,6 +109,10 @@ Place read_place(Table& t, const ThreadParams& p) {
     case Table::Kind::table:
       return read_arc(t.get_table("at"), p);
     case Table::Kind::integer: {
+      if (p.coarsest_mm > 0) {
+        t.reject("at", "\"first\", \"last\" or { s_mm = ... }", "vertices of an adaptive thread come and go");
+        return {};
+      }
       const auto last = static_cast<std::int64_t>(vertices > 0 ? vertices - 1 : kMaxPoints);
       const auto vertex = t.need_integer("at", 0, last, "choose a vertex that the thread has");
       return {.kind = Place::Kind::vertex, .vertex = static_cast<std::size_t>(vertex), .s_mm = 0};
@@ -190,6 +196,20 @@ ForceParams read_force(Table& t, const ThreadParams& p) {
   return f;
 }
 
+/// adaptive, with how long and how many its segments may be.
+void read_adaptive(Table& t, ThreadParams& p) {
+  const bool adaptive = t.get_bool("adaptive", false);
+  const double coarsest = t.get_number("coarsest_mm", kCoarsest * p.segment_mm, between(1e-3, 1e3));
+  const auto most = t.get_integer("most_vertices", 0, 0, 65536, "0 takes twice those it begins with, and some");
+  for (const char* key : {"coarsest_mm", "most_vertices"})
+    if (!adaptive && t.has(key)) t.reject_as(key, "given", "absent where adaptive is not true", "leave it out");
+  if (!adaptive) return;
+  if (coarsest < 2 * p.segment_mm)
+    t.reject("coarsest_mm", "at least two segments of segment_mm, the finest", "lengthen it or leave adaptive out");
+  p.coarsest_mm = coarsest;
+  p.most_vertices = static_cast<std::size_t>(most);
+}
+
 void check_segments(Table& t, const ThreadParams& p) {
   const double length = drawn_length(p);
   if (!p.closed && length < 2 * p.segment_mm)
@@ -215,6 +235,7 @@ double rest_length(const ThreadParams& p) {
 
 std::size_t segment_count(const ThreadParams& p) {
   if (p.points.size() < 2 || !(p.segment_mm > 0)) return 0;
+  if (p.coarsest_mm > 0 && drawn_length(p) / p.segment_mm < 1e9) return world::grid_of(p).units;
   return static_cast<std::size_t>(std::clamp(std::round(drawn_length(p) / p.segment_mm), 1.0, 1e9));
 }
 
@@ -231,6 +252,7 @@ ThreadParams read_thread(Table& t, std::vector<std::string>& names) {
   p.points = read_curve(t, p.closed);
   p.segment_mm = t.get_number("segment_mm", p.segment_mm, between(1e-3, 1e3));
   p.diameter_mm = t.get_number("diameter_mm", p.diameter_mm, between(1e-3, 1e2));
+  read_adaptive(t, p);
   p.inertial = t.get_choice("integrator", false, {{"low-mass", false}, {"inertial", true}});
   p.rest_shape_as_given = t.get_choice("rest_shape", false, {{"straight", false}, {"as-given", true}});
   p.rest_length_scale = t.get_number("rest_length_scale", p.rest_length_scale, kRestLengthScale);
@@ -238,6 +260,9 @@ ThreadParams read_thread(Table& t, std::vector<std::string>& names) {
   p.twist_mode =
       t.get_choice("twist", p.twist_mode, {{"quasi-static", Twist::quasi_static}, {"unknown", Twist::unknown}});
   p.velocity = t.get_vec3("velocity_mm_per_s", p.velocity, kSpeed);
+  if (p.coarsest_mm > 0 && (p.rest_shape_as_given || p.twist_mode == Twist::unknown))
+    t.reject_as("adaptive", "true", "false where rest_shape is \"as-given\" or twist \"unknown\"",
+                "segments of such a thread keep angles of their own");
   if (!p.inertial && !(p.velocity == Vec3{}))
     t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]", "only integrator = \"inertial\" has a velocity to keep");
   p.material = read_material(t, p);

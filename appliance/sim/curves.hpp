@@ -17,6 +17,10 @@ struct Curve {
 
   std::size_t edges() const { return x.empty() ? 0 : closed ? x.size() : x.size() - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == x.size() ? 0 : vertex + 1; }
+  /// Rest length of an edge [mm].
+  double edge_mm(std::size_t edge) const {
+    return (edge + 1 < x.size() ? s_mm[edge + 1] : rest_length_mm) - s_mm[edge];
+  }
   /// Rest arc between two places of it, on a closed one the shorter way round.
   double arc_between(double s, double t) const;
 };

@@ -350,9 +350,9 @@ std::vector<Vec3> crowd(const std::vector<Curve>& curves) {
 
 /// A place on a thread.
 Vec3 place_on(const Curve& c, double s_mm) {
-  const double u = std::clamp(s_mm / c.rest_length_mm, 0.0, 1.0) * static_cast<double>(c.edges());
-  const auto i = std::min(static_cast<std::size_t>(u), c.edges() - 1);
-  return c.x[i] + (u - static_cast<double>(i)) * (c.x[c.next(i)] - c.x[i]);
+  const auto behind = std::upper_bound(c.s_mm.begin() + 1, c.s_mm.end(), s_mm);
+  const auto i = std::min(static_cast<std::size_t>(behind - c.s_mm.begin()) - 1, c.edges() - 1);
+  return c.x[i] + std::clamp((s_mm - c.s_mm[i]) / c.edge_mm(i), 0.0, 1.0) * (c.x[c.next(i)] - c.x[i]);
 }
 
 /// Contacts between strands, as discs the larger the more they carry.

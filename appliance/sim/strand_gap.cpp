@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <numbers>
 #include <utility>
 
@@ -86,8 +87,8 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
     const double gap = near.distance - a.radius_mm - b.radius_mm;
     if (gap > reach_mm || (best && gap >= best->gap_mm)) return;
     if (p.thread == q.thread) {
-      const double edge = a.rest_length_mm / static_cast<double>(a.edges());
-      const double arc = a.arc_between(a.s_mm[p.edge] + near.s * edge, a.s_mm[q.edge] + near.t * edge);
+      const double arc =
+          a.arc_between(a.s_mm[p.edge] + near.s * a.edge_mm(p.edge), a.s_mm[q.edge] + near.t * a.edge_mm(q.edge));
       if (arc < std::numbers::pi * a.radius_mm) return;
     }
     best = {gap, gap / std::min(a.radius_mm, b.radius_mm), p.thread, p.edge, q.thread, q.edge};
@@ -113,10 +114,42 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
   return best;
 }
 
-bool may_have_passed(const std::vector<Curve>& before, const std::vector<Curve>& after) {
+namespace {
+
+/// The curve with a vertex at each of these arcs, its own among them.
+Curve divided(const Curve& c, const std::vector<double>& at) {
+  Curve out = c;
+  out.x.clear();
+  out.s_mm = at;
+  std::size_t i = 0;
+  for (const double s : at) {
+    while (i + 1 < c.edges() && c.s_mm[i + 1] <= s) ++i;
+    out.x.push_back(c.x[i] + (s - c.s_mm[i]) / c.edge_mm(i) * (c.x[c.next(i)] - c.x[i]));
+  }
+  return out;
+}
+
+/// An adaptive thread may have other vertices afterwards: both get those of both.
+void divide_alike(Curve& a, Curve& b) {
+  std::vector<double> at;
+  std::merge(a.s_mm.begin(), a.s_mm.end(), b.s_mm.begin(), b.s_mm.end(), std::back_inserter(at));
+  const double same = 1e-9 * a.rest_length_mm;
+  at.erase(std::unique(at.begin(), at.end(), [same](double p, double q) { return q - p < same; }), at.end());
+  a = divided(a, at);
+  b = divided(b, at);
+}
+
+}  // namespace
+
+bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after) {
   if (before.size() != after.size()) return true;
   for (std::size_t k = 0; k < before.size(); ++k) {
-    if (before[k].x.size() != after[k].x.size()) return true;
+    if (before[k].closed != after[k].closed) return true;
+    if (before[k].s_mm == after[k].s_mm) continue;
+    if (std::abs(before[k].rest_length_mm - after[k].rest_length_mm) > 1e-9 * after[k].rest_length_mm) return true;
+    divide_alike(before[k], after[k]);
+  }
+  for (std::size_t k = 0; k < before.size(); ++k) {
     for (std::size_t l = k; l < before.size(); ++l)
       for (std::size_t i = 0; i < before[k].edges(); ++i)
         for (std::size_t j = k == l ? i + 1 : 0; j < before[l].edges(); ++j) {

@@ -6,6 +6,7 @@
 
 #include "sim/base/eigen.hpp"
 #include "sim/contract/scene_snapshot.hpp"
+#include "sim/world/grading.hpp"
 #include "sim/world/obstacles.hpp"
 
 namespace ligature::world {
@@ -57,22 +58,7 @@ double length_of(const std::vector<Vec3>& points, bool closed) {
 }
 
 std::size_t edge_count(const ThreadParams& t) {
-  return static_cast<std::size_t>(std::max(1.0, std::round(length_of(t.points, t.closed) / t.segment_mm)));
-}
-
-std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm) {
-  switch (at.kind) {
-    case Place::Kind::first:
-      return 0;
-    case Place::Kind::last:
-      return vertices - 1;
-    case Place::Kind::vertex:
-      return at.vertex;
-    case Place::Kind::arc:
-      break;
-  }
-  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, at.s_mm / edge_mm)));
-  return closed ? nearest % vertices : std::min(nearest, vertices - 1);
+  return grid_of(t).units;
 }
 
 /// @returns how many vertices the cuts of a thread double
@@ -112,6 +98,13 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   c.not_negative(name + ".drag", t.material.drag, "air is 4e-5 uN s/mm^2, wet 3e-3");
   if (!c.ok()) return;
   const double length = length_of(t.points, t.closed);
+  if (t.coarsest_mm != 0) {
+    c.range(name + ".coarsest_mm", t.coarsest_mm, t.segment_mm, 1e3, "the longest segment of an adaptive thread");
+    if (t.rest_shape_as_given || t.twist_mode == ThreadParams::TwistMode::unknown)
+      c.say(name + ".coarsest_mm is given for a thread that keeps its angles (a curved rest shape, unknown twist): " +
+            "leave it out");
+    if (!c.ok()) return;
+  }
   if (t.closed && !(length / t.segment_mm > 4.5))
     return c.say(name + ".segment_mm is " + text(t.segment_mm) + ", must be at most a fifth of a closed thread, " +
                  text(length / 5) + ": cut it finer");
@@ -188,6 +181,35 @@ void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& param
 }
 
 }  // namespace
+
+double drawn_length(const ThreadParams& t) {
+  return length_of(t.points, t.closed);
+}
+
+namespace {
+
+std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm) {
+  switch (at.kind) {
+    case Place::Kind::first:
+      return 0;
+    case Place::Kind::last:
+      return vertices - 1;
+    case Place::Kind::vertex:
+      return at.vertex;
+    case Place::Kind::arc:
+      break;
+  }
+  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, at.s_mm / edge_mm)));
+  return closed ? nearest % vertices : std::min(nearest, vertices - 1);
+}
+
+}  // namespace
+
+std::size_t unit_of(const Place& at, const ThreadParams& t) {
+  const std::size_t units = edge_count(t);
+  return vertex_of(at, units + (t.closed ? 0 : 1), t.closed,
+                   drawn_length(t) / static_cast<double>(units) * t.rest_length_scale);
+}
 
 std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
   std::vector<Vec3> points = thread.points;
@@ -285,14 +307,25 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     if (!c.ok()) break;
     const auto of_thread = [i](const CutParams& cut) { return cut.thread == i; };
     const auto doubled = std::count_if(params.cuts.begin(), params.cuts.end(), of_thread);
-    const double count = length_of(t.points, t.closed) / t.segment_mm + 1 + static_cast<double>(doubled);
+    if (!(length_of(t.points, t.closed) / t.segment_mm < 1e6)) {
+      c.say(name + ".segment_mm is " + text(t.segment_mm) + ", a millionth of the thread or less: lengthen it");
+      break;
+    }
+    if (t.coarsest_mm > t.segment_mm && doubled > 0) {
+      c.say(name + " is adaptive and cannot be cut: leave coarsest_mm out");
+      break;
+    }
+    const bool adaptive = grid_of(t).block > 1;  // counted below, once all are known to be well drawn
+    const double count =
+        (adaptive ? 0 : length_of(t.points, t.closed) / t.segment_mm) + 1 + static_cast<double>(doubled);
     if (!(count + static_cast<double>(vertices) < static_cast<double>(capacity.vertices) + 0.5)) {
       c.say(name + " needs " + text(std::round(count)) + " vertices, capacity.vertices leaves " +
             std::to_string(capacity.vertices - vertices) + ": raise it or lengthen segment_mm");
       break;
     }
     const auto x = resample(t);
-    vertices += x.size() + check_cuts(c, params, i, name);
+    if (!adaptive) vertices += x.size();
+    vertices += check_cuts(c, params, i, name);
     if (!c.ok()) break;
     const double radius = 0.5 * t.diameter_mm;
     for (std::size_t p = 0; p < bodies.size() && c.ok(); ++p)
@@ -306,18 +339,55 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
                 std::to_string(k) + ": move it away (its axis stays a radius off)");
       }
   }
+  const bool adaptive = std::any_of(params.threads.begin(), params.threads.end(),
+                                    [&](const ThreadParams& t) { return c.ok() && grid_of(t).block > 1; });
+  if (c.ok() && adaptive) {
+    const auto nodes = grade(params.threads);
+    for (std::size_t i = 0; i < nodes.size() && c.ok(); ++i) {
+      const ThreadParams& t = params.threads[i];
+      if (grid_of(t).block == 1) continue;
+      const std::size_t needed = nodes[i].size() - (t.closed ? 1 : 0), pool = pool_of(t, needed);
+      const std::string name = "thread " + (t.name.empty() ? std::to_string(i) : "'" + t.name + "'");
+      if (needed > pool)
+        c.say(name + " begins with " + std::to_string(needed) + " vertices, most_vertices is " + std::to_string(pool) +
+              ": raise it or lengthen segment_mm");
+      vertices += pool;
+      if (vertices > capacity.vertices)
+        c.say(name + " may need " + std::to_string(pool) + " vertices, capacity.vertices leaves " +
+              std::to_string(capacity.vertices - std::min(capacity.vertices, vertices - pool)) +
+              ": raise it or give most_vertices");
+    }
+  }
   return c.result();
-}
-
-void set_drag(rod::RodModel& m, double drag, double edge) {
-  for (std::size_t i = 0; i < m.vertices(); ++i)
-    m.drag[i] = drag * edge * (!m.closed && (i == 0 || i + 1 == m.vertices()) ? 0.5 : 1.0);
-  m.angle_drag = drag * edge * m.radius * m.radius;  // what a turning surface drags along, about
 }
 
 namespace {
 
-rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x, double edge) {
+/// Units that belong to a vertex: half of either edge.
+double units_at(const rod::RodModel& m, std::size_t i) {
+  if (m.graded()) return m.joint_length(i) / m.rest_length;
+  return !m.closed && (i == 0 || i + 1 == m.vertices()) ? 0.5 : 1.0;
+}
+
+}  // namespace
+
+void set_drag(rod::RodModel& m, double drag, double edge) {
+  for (std::size_t i = 0; i < m.vertices(); ++i) m.drag[i] = drag * edge * units_at(m, i);
+  m.angle_drag = drag * edge * m.radius * m.radius;  // what a turning surface drags along, about
+}
+
+void weigh(Thread& t) {
+  rod::RodModel& m = t.model;
+  for (std::size_t i = 0; i < m.vertices(); ++i) {
+    m.weight_mass[i] = t.density * (units_at(m, i) * t.drawn_edge);
+    m.mass[i] = t.inertial ? m.weight_mass[i] : 0.0;
+  }
+  set_drag(m, t.drag, t.drawn_edge);
+}
+
+namespace {
+
+rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
   const std::size_t n = x.size();
   rod::RodModel m;
   m.closed = thread.closed;
@@ -328,12 +398,6 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
   m.mass.resize(n);
   m.weight_mass.resize(n);
   m.drag.resize(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    const double length = (!m.closed && (i == 0 || i + 1 == n) ? 0.5 : 1.0) * edge;
-    m.weight_mass[i] = thread.material.linear_density * length;
-    m.mass[i] = thread.inertial ? m.weight_mass[i] : 0.0;
-  }
-  set_drag(m, thread.material.drag, edge);
   m.angles_unknown = thread.twist_mode == ThreadParams::TwistMode::unknown;
   if (thread.rest_shape_as_given) {
     const rod::Twist frames(x, thread.closed, 0);
@@ -355,8 +419,16 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
 
 }  // namespace
 
-Thread build_thread(const ThreadParams& p, std::size_t origin) {
-  const std::vector<Eigen::Vector3d> x = resample(p);
+Thread build_thread(const ThreadParams& p, std::size_t origin, const std::vector<std::uint32_t>& nodes,
+                    std::size_t pool) {
+  std::vector<Eigen::Vector3d> x = resample(p);
+  const Grid grid = grid_of(p);
+  if (grid.block > 1) {
+    const std::vector<Eigen::Vector3d> all = std::move(x);
+    x.clear();
+    for (std::uint32_t node : nodes)
+      if (node < all.size()) x.push_back(all[node]);
+  }
   const std::size_t n = x.size();
   std::size_t frames = 0;
   for (const ClampParams& c : p.clamps) frames += c.hold == ClampParams::Hold::frame ? 1 : 0;
@@ -367,31 +439,49 @@ Thread build_thread(const ThreadParams& p, std::size_t origin) {
            .clamps = {},
            .loads = {},
            .drive = {}};
-  t.drawn_edge = length_of(p.points, p.closed) / static_cast<double>(edge_count(p));
+  t.block = grid.block;
+  t.pool = pool;
+  t.drawn_edge = drawn_length(p) / static_cast<double>(grid.units);
   t.rest_edge = t.drawn_edge;
   if (p.rest_shape_as_given) {
     // As drawn it is to be at rest: an edge is a chord, a little shorter than the curve it stands for.
     double chords = 0;
     for (std::size_t i = 0; i + 1 < n; ++i) chords += (x[i + 1] - x[i]).norm();
     if (p.closed) chords += (x.front() - x.back()).norm();
-    t.rest_edge = chords / static_cast<double>(edge_count(p));
+    t.rest_edge = chords / static_cast<double>(grid.units);
   }
-  t.model = build_model(p, x, t.drawn_edge);
+  t.model = build_model(p, x);
   t.model.rest_length = t.rest_edge * p.rest_length_scale;
+  if (grid.block > 1) t.model.node.assign(nodes.begin(), nodes.end());
+  t.density = p.material.linear_density;
+  t.drag = p.material.drag;
   t.inertial = p.inertial;
+  weigh(t);
   t.state.v.assign(n, p.inertial ? to_eigen(p.velocity) : Vector3d::Zero());
   t.state.ease.assign(n, 0.0);
   t.drive.load.assign(n, Vector3d::Zero());
   t.drive.held.reserve(p.clamps.size());
   t.drive.frames.reserve(p.clamps.size());
+  const auto vertex_at = [&](const Place& at) {
+    if (grid.block == 1) return vertex_of(at, n, p.closed, t.model.rest_length);
+    const std::size_t unit = unit_of(at, p);
+    return static_cast<std::size_t>(std::lower_bound(nodes.begin(), nodes.end(), unit) - nodes.begin());
+  };
   for (std::size_t i = 0; i < p.clamps.size(); ++i) {
     Clamp c;
     c.params = p.clamps[i];
     c.index = i;
-    c.vertex = vertex_of(c.params.at, n, p.closed, t.model.rest_length);
+    c.vertex = vertex_at(c.params.at);
     t.clamps.push_back(c);
   }
-  for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_of(f.at, n, p.closed, t.model.rest_length)});
+  for (const ForceParams& f : p.forces) t.loads.push_back({f, vertex_at(f.at)});
+  if (grid.block > 1) {
+    for (auto* v : {&t.state.x, &t.state.v, &t.x0, &t.drive.load}) v->reserve(pool);
+    for (auto* v : {&t.model.mass, &t.model.weight_mass, &t.model.drag, &t.state.ease}) v->reserve(pool);
+    t.model.node.reserve(pool + 1);
+    t.state.twist.reserve(pool);
+    t.state.twist.set_nodes(t.model.node);
+  }
   if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
   return t;
 }
@@ -416,6 +506,8 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
            .drive = {}};
   t.drawn_edge = from.drawn_edge;
   t.rest_edge = from.rest_edge;
+  t.density = from.density;
+  t.drag = from.drag;
   t.inertial = from.inertial;
   rod::RodModel& m = t.model;
   m.closed = false;

@@ -15,15 +15,26 @@ inline constexpr std::size_t kMostVertices = 65536;
 /// First complaint about parameters or capacity, as one line with its remedy.
 Result<void> check(const WorldParams& params, const Capacity& capacity);
 
-/// Vertices along the drawn polyline, as near to segment_mm apart as divides the whole; of a closed thread the first is
-/// not repeated.
+/// Of the polyline as drawn [mm].
+double drawn_length(const ThreadParams& thread);
+
+/// The unit (grading.hpp) at whose beginning a place lies, the nearest; of a closed thread the last is the first.
+std::size_t unit_of(const Place& at, const ThreadParams& thread);
+
+/// Vertices along the drawn polyline, as near to segment_mm apart as divides the whole, one a unit; of a closed thread
+/// the first is not repeated.
 std::vector<Eigen::Vector3d> resample(const ThreadParams& thread);
 
-/// Drag per length [uN s/mm^2] for edges of this drawn length [mm].
+/// Drag per length [uN s/mm^2] for edges, or units, of this drawn length [mm]. @rt O(n)
 void set_drag(rod::RodModel& model, double drag, double edge_mm);
 
 /// @param origin its index in WorldParams::threads
-Thread build_thread(const ThreadParams& params, std::size_t origin);
+/// @param nodes where its vertices lie (grade()) @param pool vertices that it may come to have
+Thread build_thread(const ThreadParams& params, std::size_t origin, const std::vector<std::uint32_t>& nodes,
+                    std::size_t pool);
+
+/// Mass, weight and drag of every vertex, from lengths.
+void weigh(Thread& thread);
 
 /// Where a cut at this rest arc length goes, counted as the thread was drawn: the nearest vertex that is no end.
 std::size_t cut_vertex(const ThreadParams& thread, double s_mm);

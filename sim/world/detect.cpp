@@ -169,7 +169,7 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         const double speed = std::max(t.state.v[j].norm(), t.state.v[next].norm());
         const double reach = tool.model().jaw_radius + t.model.radius + motion + speed * params.step_s + 0.5;
         // The whole segment is further from the tip than the cone is long: no closer look.
-        const bool far = (p_begin - cone_A.a).norm() > tool.model().jaw_length + t.model.rest_length + reach;
+        const bool far = (p_begin - cone_A.a).norm() > tool.model().jaw_length + t.model.edge_length(j) + reach;
         const contact::ClosestPoints near = far ? contact::ClosestPoints{} : contact::closest(cone_A, p_begin, q);
         const bool doubled =
             near.s >= 1.0 && (j + 1 < segments || t.model.closed);  // the next segment begins with this very point

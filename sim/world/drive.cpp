@@ -45,7 +45,7 @@ void World::State::apply_schedule() noexcept {
         break;
       case Key::drag:
         for (Thread& t : threads)
-          if (t.origin == e.index) set_drag(t.model, e.value, t.drawn_edge);
+          if (t.origin == e.index) set_drag(t.model, t.drag = e.value, t.drawn_edge);
         break;
       case Key::gravity:
         gravity = to_eigen(e.vector);

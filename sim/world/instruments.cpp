@@ -21,7 +21,20 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
 // Closed jaws overlap the thread they hold, and a little of it on both sides: no collision there.
 bool World::State::near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept {
   const double window = 2.0 * forceps[f].model().jaw_radius + 2.0 * threads[thread].model.radius;
-  const auto reach = static_cast<std::size_t>(std::ceil(window / threads[thread].model.rest_length)) + 1;
+  const rod::RodModel& model = threads[thread].model;
+  if (model.graded()) {
+    const double begin = model.node[segment] * model.rest_length, end = begin + model.edge_length(segment);
+    for (const Held& h : grasps[f].held) {
+      if (h.thread != thread) continue;
+      const double at = model.rest_arc(h.vertex);
+      double apart = std::max({begin - at, at - end, 0.0});
+      if (model.closed) apart = std::min(apart, begin + model.whole_length() - at);
+      if (model.closed) apart = std::min(apart, std::max(0.0, at + model.whole_length() - end));
+      if (apart <= window) return true;
+    }
+    return false;
+  }
+  const auto reach = static_cast<std::size_t>(std::ceil(window / model.rest_length)) + 1;
   for (const Held& h : grasps[f].held)
     if (h.thread == thread) {
       std::size_t apart = segment > h.vertex ? segment - h.vertex : h.vertex - segment;
@@ -47,8 +60,8 @@ bool World::State::try_grasp(std::size_t f) noexcept {
     // A long segment may cross the faces with both ends outside; a short one is held together with its neighbour, so
     // that the grip also fixes the direction.
     const double slim = 0.5 * tool.model().tip_radius;
-    const int parts = std::clamp(static_cast<int>(std::ceil(t.model.rest_length / slim)), 1, 16);
     for (std::size_t i = 0; i < t.model.edges(); ++i) {
+      const int parts = std::clamp(static_cast<int>(std::ceil(t.model.edge_length(i) / slim)), 1, 16);
       const std::size_t next = t.model.next(i);
       bool crosses = false;
       for (int s = 0; s <= parts && !crosses; ++s)

@@ -35,8 +35,8 @@ ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
   for (std::size_t i = 0; i < t.model.edges(); ++i) {
     const double length = (x[t.model.next(i)] - x[i]).norm();
     m.length_mm += length;
-    m.elongation_max =
-        i == 0 ? length / t.model.rest_length - 1 : std::max(m.elongation_max, length / t.model.rest_length - 1);
+    const double elongation = length / t.model.edge_length(i) - 1;
+    m.elongation_max = i == 0 ? elongation : std::max(m.elongation_max, elongation);
   }
   const rod::Energies elastic = rod::elastic_energy(t.model, x, t.state.twist);
   m.stretch_energy = elastic.stretch;
@@ -97,7 +97,7 @@ std::vector<ContactMeasure> World::contacts() const {
       if (c.kind == Constraint::Kind::grip || c.force == Vector3d::Zero()) continue;
       ContactMeasure m;
       m.thread = k;
-      m.s_mm = t.model.rest_arc(c.vertex) + c.w1 * t.model.rest_length;
+      m.s_mm = t.model.rest_arc(c.vertex) + (c.w1 != 0 ? c.w1 * t.model.edge_length(c.vertex) : 0.0);
       const std::size_t group = c.slot / s.vertices;
       const bool obstacle = group < s.slot_groups.size();
       m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::forceps;
@@ -109,14 +109,18 @@ std::vector<ContactMeasure> World::contacts() const {
       out.push_back(m);
     }
   }
+  const auto arc_of = [&](std::uint32_t strand, std::uint32_t edge, double at) {
+    const rod::RodModel& model = s.threads[strand].model;
+    return model.graded() ? model.rest_arc(edge) + at * model.edge_length(edge) : (edge + at) * model.rest_length;
+  };
   for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) {
     if (c.force.isZero(0)) continue;
     ContactMeasure m;
     m.thread = c.pair.strand_a;
-    m.s_mm = (c.pair.edge_a + c.sa) * s.threads[c.pair.strand_a].model.rest_length;
+    m.s_mm = arc_of(c.pair.strand_a, c.pair.edge_a, c.sa);
     m.other = ContactMeasure::Other::thread;
     m.index = c.pair.strand_b;
-    m.other_s_mm = (c.pair.edge_b + c.sb) * s.threads[c.pair.strand_b].model.rest_length;
+    m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
     m.gap_mm = c.gap;
     m.normal_force = c.normal.dot(c.force);
     m.friction_force = (c.force - m.normal_force * c.normal).norm();

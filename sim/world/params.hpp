@@ -58,8 +58,10 @@ struct ForceParams {
 
 struct ThreadParams {
   std::string name;
-  std::vector<Vec3> points;  ///< drawn polyline, world frame [mm]; resampled to segment_mm
-  double segment_mm = 0.2;   ///< rounded so that it divides the whole
+  std::vector<Vec3> points;       ///< drawn polyline, world frame [mm]; resampled to segment_mm
+  double segment_mm = 0.2;        ///< rounded so that it divides the whole; of an adaptive thread the finest
+  double coarsest_mm = 0;         ///< adaptive: the longest segment (grading.hpp); 0: all are segment_mm long
+  std::size_t most_vertices = 0;  ///< of an adaptive thread, its pool; 0: twice those it begins with, and some
   double diameter_mm = 0.2;
   bool closed = false;
   bool rest_shape_as_given = false;  ///< else straight

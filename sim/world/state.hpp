@@ -75,9 +75,12 @@ struct Thread {
   contact::Drive drive;
   std::size_t first = 0;  // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
-  double rest_edge = 0;        // rest length of an edge but for its scale [mm]
-  double drawn_edge = 0;       // length of an edge as drawn [mm]
-  std::size_t first_edge = 0;  // of those of the thread as drawn, and how many a ring of them had, else 0
+  double rest_edge = 0;          // rest length of an edge but for its scale [mm]
+  double drawn_edge = 0;         // length of an edge as drawn, or of a unit [mm]
+  double density = 0, drag = 0;  // mass [g/mm] and drag [uN s/mm^2] per length as drawn
+  std::size_t block = 1;         // units of its longest edge; above 1 it is adaptive
+  std::size_t pool = 0;          // most vertices that it may have
+  std::size_t first_edge = 0;    // of those of the thread as drawn, and how many a ring of them had, else 0
   std::size_t ring_edges = 0;
   bool inertial = false;
   bool moved_by_clamps = false;  // in this step

@@ -9,6 +9,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/contact/obstacle_guard.hpp"
 #include "sim/world/build.hpp"
+#include "sim/world/grading.hpp"
 #include "sim/world/state.hpp"
 
 namespace ligature::world {
@@ -90,7 +91,8 @@ void World::State::solve(StepReport& report) noexcept {
                   .rest_length = t.model.rest_length,
                   .thread = static_cast<std::uint32_t>(t.origin),
                   .first_edge = static_cast<std::uint32_t>(t.first_edge),
-                  .ring_edges = static_cast<std::uint32_t>(t.ring_edges)};
+                  .ring_edges = static_cast<std::uint32_t>(t.ring_edges),
+                  .node = t.model.graded() ? t.model.node.data() : nullptr};
     for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
     for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
   }
@@ -254,14 +256,16 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
                    [](const CutParams& a, const CutParams& b) { return a.time_s < b.time_s; });
   s->threads.reserve(params.threads.size() + params.cuts.size());
   std::size_t longest = 0, frames = 0;
+  const auto nodes = grade(params.threads);
   for (std::size_t k = 0; k < params.threads.size(); ++k) {
-    s->threads.push_back(build_thread(params.threads[k], k));
+    const std::size_t begins_with = nodes[k].size() - (params.threads[k].closed ? 1 : 0);
+    s->threads.push_back(build_thread(params.threads[k], k, nodes[k], pool_of(params.threads[k], begins_with)));
     Thread& t = s->threads.back();
     t.first = s->vertices;
     t.ring_edges = t.model.closed ? t.model.edges() : 0;
-    s->vertices += t.x0.size();
+    s->vertices += t.pool;
     for (const CutParams& c : params.cuts) s->vertices += c.thread == k ? 1 : 0;
-    longest = std::max(longest, t.x0.size());
+    longest = std::max(longest, t.pool);
     frames = std::max(frames, params.threads[k].clamps.size());
   }
   s->plan_cuts();
@@ -278,11 +282,12 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     const double turn = 2 * std::numbers::pi * static_cast<double>(i) / static_cast<double>(ring.size());
     ring[i] = {std::cos(turn), std::sin(turn), 0};
   }
-  const rod::Twist frames_like(ring, true, frames);
+  rod::Twist frames_like(ring, true, frames);
+  frames_like.set_nodes(std::vector<double>(ring.size() + 1));
   s->alone.emplace_back(longest, frames_like);
   const std::size_t kinds = s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms);
   for (std::size_t k = 0; k < params.threads.size() + params.cuts.size(); ++k) {
-    std::size_t most = k < s->threads.size() ? s->threads[k].x0.size() : longest;
+    std::size_t most = k < s->threads.size() ? s->threads[k].pool : longest;
     for (const Cut& c : s->cuts)  // a ring that is opened gets a vertex more
       if (c.thread == k) most = std::max(most, c.pieces[0].x0.size());
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);

@@ -53,6 +53,28 @@ TEST(ScenarioThread, DefaultsAreThoseOfTheContract) {
   EXPECT_TRUE(t.forces.empty());
 }
 
+TEST(ScenarioThread, AnAdaptiveOneHasSegmentsOfSixteenUnitsUnlessTold) {
+  EXPECT_EQ(thread_of(kThread).coarsest_mm, 0);
+  const auto t = thread_of(kThread + "adaptive = true\nsegment_mm = 0.02\n");
+  EXPECT_DOUBLE_EQ(t.coarsest_mm, 0.32);
+  EXPECT_EQ(t.most_vertices, 0u);
+  const auto told = thread_of(kThread + "adaptive = true\ncoarsest_mm = 0.5\nmost_vertices = 300\n");
+  EXPECT_DOUBLE_EQ(told.coarsest_mm, 0.5);
+  EXPECT_EQ(told.most_vertices, 300u);
+}
+
+TEST(ScenarioThread, AdaptiveIsRefusedWhereItMeansNothing) {
+  const std::string on = kThread + "adaptive = true\n";
+  expect_refused({
+      {kThread + "coarsest_mm = 0.5\n", "4: key 'thread.coarsest_mm'"},
+      {kThread + "adaptive = false\nmost_vertices = 9\n", "5: key 'thread.most_vertices'"},
+      {on + "coarsest_mm = 0.3\n", "5: key 'thread.coarsest_mm' is 0.3"},
+      {on + "rest_shape = \"as-given\"\n", "4: key 'thread.adaptive'"},
+      {on + "twist = \"unknown\"\n", "4: key 'thread.adaptive'"},
+      {on + "[[thread.clamp]]\nat = 3\n", "6: key 'thread.clamp.at' is 3"},
+  });
+}
+
 TEST(ScenarioThread, EverythingOfARodIsRead) {
   const auto t = thread_of(kThread +
                            "integrator = \"inertial\"\nrest_shape = \"as-given\"\nrest_length_scale = 0.9\n"
