@@ -13,6 +13,8 @@ namespace {
 constexpr double kLeastDistance = 0.7;   // of the radii's sum
 constexpr double kLeastShare = 0.8;      // of the distance that two centrelines have
 constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
+constexpr double kLookedAt = 0.8;        // of the radii's sum: pairs that come no nearer stop nothing
+constexpr double kLookedShare = 0.32;    // likewise of the distance of neighbours
 constexpr double kArrived = 0.02;        // of the distance above the bound that ends the advance
 constexpr int kMostAdvances = 40;
 
@@ -25,7 +27,12 @@ double distance(const Vector3d& p0, const Vector3d& p1, const Vector3d& q0, cons
 double Clearance::fraction(const Strand* strands, std::size_t count, const Vector3d* const* x1) noexcept {
   double radius = 0;
   for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
-  if (!near_.find(strands, count, x1, 2 * radius)) return 0;
+  Nearness what;
+  what.reach = kLookedAt * 2 * radius;
+  what.neighbour_radii = std::numbers::pi;
+  what.neighbour_reach = kLookedAt * 2;
+  what.neighbour_share = kLookedShare;
+  if (!near_.find_nearer(strands, count, x1, what)) return 0;
   double whole = 1;
   for (const EdgePair& pair : near_.pairs()) {
     const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
@@ -45,7 +52,7 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
       if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
     const bool neighbours = arc < std::numbers::pi * a.radius;
-    const double least = neighbours ? kNeighbourShare * start : std::min(kLeastDistance * sum, kLeastShare * start);
+    const double least = std::min(kLeastDistance * sum, (neighbours ? kNeighbourShare : kLeastShare) * start);
     const double ends = kArrived * (start - least);
     double here = start, t = 0;
     for (int advance = 0; t < whole; ++advance) {

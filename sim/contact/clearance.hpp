@@ -4,7 +4,8 @@
 /// While all vertices move straight from x to x1 the distance between two centrelines may not fall below
 /// min(kLeastDistance (radius_a + radius_b), kLeastShare of what it was): surfaces may press into each other for the
 /// while of one iteration, which the next one mends, but centrelines stay apart, and so well apart that the side on
-/// which one lies of the other is never in doubt. Centrelines that are nearer than that may go apart, and together by next to nothing.
+/// which one lies of the other is never in doubt. Centrelines that are nearer than that may go apart, and together by
+/// next to nothing.
 #include <vector>
 
 #include "sim/contact/strand.hpp"

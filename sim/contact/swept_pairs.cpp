@@ -7,221 +7,499 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace ligature::contact {
 namespace {
 
-constexpr double kMostFloat = 1e38;     // beyond, coordinates are taken as this one: order is kept
-constexpr float kRoundOut = 2.5e-7F;    // two ulps of a float, relative
-constexpr float kLeastStep = 2.4e-38F;  // and where floats are denormal
-constexpr float kNothing = 3e38F;       // low of a box that overlaps none, high its negative
-constexpr double kInfinite = std::numeric_limits<double>::infinity();
+using Lanes = float __attribute__((vector_size(32)));
+using Bits = std::int32_t __attribute__((vector_size(32)));
+using Doubles = double __attribute__((vector_size(32)));
+using Floats = float __attribute__((vector_size(16)));
+using Four = std::int32_t __attribute__((vector_size(16)));
 
-float rounded_down(double x) {
-  const float f = static_cast<float>(std::clamp(x, -kMostFloat, kMostFloat));
-  return f - (std::abs(f) * kRoundOut + kLeastStep);
-}
-float rounded_up(double x) {
-  return -rounded_down(-x);
-}
+constexpr double kMostFloat = 1e38;  // beyond, coordinates are taken as this one: order is kept
+constexpr double kRounding = 2e-6;   // of the furthest coordinate: what a float difference or projection is wrong by
+constexpr float kNothing = 3e38F;    // low of a box that overlaps none, high its negative
+constexpr float kTiny = 1e-36F;      // a divisor
+constexpr double kOver = 1.005;      // of what a stretch needs to be proven
 
 std::size_t edges_of(const Strand& strand) {
   return strand.x == nullptr || strand.vertices < 2 ? 0 : strand.edges();
 }
 
+Lanes load(const float* from) {
+  Lanes w;
+  std::memcpy(&w, from, sizeof w);
+  return w;
+}
+void store(float* to, const Lanes& w) {
+  std::memcpy(to, &w, sizeof w);
+}
+Lanes less(const Lanes& a, const Lanes& b) {
+  return a < b ? a : b;
+}
+Lanes more(const Lanes& a, const Lanes& b) {
+  return a > b ? a : b;
+}
+Lanes spread(float x) {
+  return x - Lanes{};
+}
+Lanes root(const Lanes& w) {
+#ifdef __AVX__
+  return _mm256_sqrt_ps(w);
+#else
+  Lanes r;
+  for (int k = 0; k < 8; ++k) r[k] = std::sqrt(w[k]);
+  return r;
+#endif
+}
+Lanes between_0_and_1(const Lanes& w) {
+  return less(more(w, Lanes{}), spread(1));
+}
+struct Lanes3 {
+  Lanes x, y, z;
+};
+Lanes dot(const Lanes3& a, const Lanes3& b) {
+  return a.x * b.x + a.y * b.y + a.z * b.z;
+}
+
+/// A bit for every lane that is set.
+unsigned bits(const Bits& mask) {
+#ifdef __AVX__
+  return static_cast<unsigned>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
+#else
+  unsigned out = 0;
+  for (unsigned k = 0; k < 8; ++k) out |= static_cast<unsigned>(mask[k] != 0) << k;
+  return out;
+#endif
+}
+
 /// Bit k: lane `lane` of `asking` overlaps lane k of `block`.
 template <class Block>
 unsigned overlaps(const Block& asking, std::size_t lane, const Block& block) {
-#ifdef __AVX__
-  __m256 apart = _mm256_setzero_ps();
+  Bits apart{};
   for (int axis = 0; axis < 3; ++axis) {
-    const __m256 low = _mm256_broadcast_ss(&asking.low[axis][lane]);
-    const __m256 high = _mm256_broadcast_ss(&asking.high[axis][lane]);
-    apart = _mm256_or_ps(apart, _mm256_cmp_ps(low, _mm256_load_ps(block.high[axis]), _CMP_GT_OQ));
-    apart = _mm256_or_ps(apart, _mm256_cmp_ps(_mm256_load_ps(block.low[axis]), high, _CMP_GT_OQ));
+    apart |= spread(asking.low[axis][lane]) > load(block.high[axis]);
+    apart |= load(block.low[axis]) > spread(asking.high[axis][lane]);
   }
-  return ~static_cast<unsigned>(_mm256_movemask_ps(apart)) & 0xffU;
-#else
-  unsigned mask = 0;
-  for (unsigned k = 0; k < 8; ++k) {
-    bool apart = false;
-    for (int axis = 0; axis < 3; ++axis)
-      apart |= asking.low[axis][lane] > block.high[axis][k] || block.low[axis][k] > asking.high[axis][lane];
-    mask |= static_cast<unsigned>(!apart) << k;
+  return ~bits(apart) & 0xffU;
+}
+
+/// Whether the exact boxes of two edges, swept, have a gap wider than `reach` on an axis.
+bool boxes_apart(const Strand& a, const Vector3d* a1, std::size_t i, const Strand& b, const Vector3d* b1, std::size_t j,
+                 double reach) {
+  const std::size_t i1 = a.next(i), j1 = b.next(j);
+  const double *const p[4] = {a.x[i].data(), a.x[i1].data(), a1[i].data(), a1[i1].data()}, *const q[4] = {
+                                                                                               b.x[j].data(),
+                                                                                               b.x[j1].data(),
+                                                                                               b1[j].data(),
+                                                                                               b1[j1].data()};
+  bool apart = false;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const double low_p = std::min(std::min(p[0][k], p[1][k]), std::min(p[2][k], p[3][k])),
+                 high_p = std::max(std::max(p[0][k], p[1][k]), std::max(p[2][k], p[3][k])),
+                 low_q = std::min(std::min(q[0][k], q[1][k]), std::min(q[2][k], q[3][k])),
+                 high_q = std::max(std::max(q[0][k], q[1][k]), std::max(q[2][k], q[3][k]));
+    apart |= low_p - high_q > reach || low_q - high_p > reach;
   }
-  return mask;
-#endif
+  return apart;
+}
+
+float bounded(double x) {
+  return static_cast<float>(std::clamp(x, -kMostFloat, kMostFloat));
 }
 
 }  // namespace
 
+struct SweptPairs::Bound {
+  float neighbours = 0;  ///< arc between of neighbours: less than this [mm]
+  float reach = 0;       ///< of them [mm]
+  float share = 0;       ///< of the distance of their nearer ends; 0: any
+  float left_out = -1;   ///< arc with which they are left out: no more than this between their places [mm]
+  float round = 0;       ///< arc of the whole ring, or very much [mm]
+  float going_on = 0;    ///< least advance of an edge along a stretch, of its rest length; 0: there are no stretches
+  float longest = 0;     ///< edge of a stretch at the start, likewise
+};
+
 SweptPairs::SweptPairs(std::size_t most_edges, std::size_t most_pairs)
-    : most_edges_(most_edges), most_pairs_(most_pairs), boxes_(most_edges), names_(most_edges) {
-  std::size_t blocks = most_edges;
-  do {
+    : most_edges_(most_edges), most_pairs_(most_pairs), names_(std::max<std::size_t>(most_edges, 1)) {
+  // A strand of n edges takes n / 8 + 1 blocks, at most n.
+  std::size_t blocks = names_.size();
+  for (auto& axes : at_)
+    for (Eigen::ArrayXf& axis : axes) axis = Eigen::ArrayXf::Zero(static_cast<Eigen::Index>(kWidth * (blocks + 2)));
+  arc_ = Eigen::ArrayXf::Zero(static_cast<Eigen::Index>(kWidth * (blocks + 2)));
+  levels_.emplace_back(blocks);
+  while (blocks > 1) {
     blocks = (blocks + kWidth - 1) / kWidth;
-    levels_.emplace_back(std::max<std::size_t>(blocks, 1));
-  } while (blocks > 1);
+    levels_.emplace_back(blocks);
+  }
   used_.resize(levels_.size());
   near_.reserve(levels_[0].size());
   pairs_.reserve(most_pairs);
 }
 
 bool SweptPairs::find(const Strand* strands, std::size_t count, const Vector3d* const* x1, double reach) noexcept {
+  return search(strands, count, x1, reach, nullptr);
+}
+
+bool SweptPairs::find_nearer(const Strand* strands, std::size_t count, const Vector3d* const* x1,
+                             const Nearness& what) noexcept {
+  return search(strands, count, x1, what.reach, &what);
+}
+
+bool SweptPairs::search(const Strand* strands, std::size_t count, const Vector3d* const* x1, double reach,
+                        const Nearness* what) noexcept {
   pairs_.clear();
-  const bool all = sweep(strands, count, x1);
+  const bool all = place(strands, count, x1, what != nullptr);
   if (std::isnan(reach)) return false;
   if (edges_ == 0) return all;
   build(reach);
-  for (std::size_t leaf = 0; leaf < used_[0]; ++leaf) {
+  if (what != nullptr) mark_stretches(strands, *what);
+  for (std::size_t leaf = 0; leaf < blocks_; ++leaf) {
+    if (names_[leaf].valid == 0) continue;
     near_.clear();
     if (levels_.size() == 1) {
-      near_.push_back(0);
+      near_.push_back({0, 0xff});
     } else {
       gather(levels_.size() - 1, 0, leaf, levels_[1][leaf / kWidth], leaf % kWidth);
     }
-    if (!emit(strands, leaf, reach)) return false;
+    if (!emit(strands, x1, leaf, reach, what)) return false;
   }
   return all;
 }
 
-/// Exact boxes of all edges. @returns false when not all fit
-bool SweptPairs::sweep(const Strand* strands, std::size_t count, const Vector3d* const* x1) noexcept {
-  edges_ = skipped_ = 0;
+/// All vertices as floats about the origin, edge by edge in blocks. @returns false when not all fit
+bool SweptPairs::place(const Strand* strands, std::size_t count, const Vector3d* const* x1, bool arcs) noexcept {
+  edges_ = blocks_ = skipped_ = 0;
+  furthest_ = 0;
   origin_ = {0, 0, 0};
   for (std::size_t s = 0; s < count; ++s) {
     const Strand& strand = strands[s];
-    const std::size_t edges = edges_of(strand);
-    if (edges == 0) continue;
-    const Vector3d* to = x1 != nullptr && x1[s] != nullptr ? x1[s] : strand.x;
-    if (edges_ == 0 && strand.x[0].allFinite()) std::copy_n(strand.x[0].data(), 3, origin_.begin());
-    Box last{};
-    bool last_finite = false;
-    for (std::size_t i = 0; i <= edges; ++i) {
-      const std::size_t vertex = i < strand.vertices ? i : 0;  // of a closed strand, round to the first
-      const double* from = strand.x[vertex].data();
-      const double* end = to[vertex].data();
-      Box now;
-      double zero = 0;
-      for (std::size_t axis = 0; axis < 3; ++axis) {
-        now.low[axis] = std::min(from[axis], end[axis]);
-        now.high[axis] = std::max(from[axis], end[axis]);
-        zero += 0 * from[axis] + 0 * end[axis];
+    const std::size_t wanted = edges_of(strand), edges = std::min(wanted, most_edges_ - edges_);
+    if (edges > 0) {
+      const Vector3d* to = x1 != nullptr && x1[s] != nullptr ? x1[s] : strand.x;
+      if (edges_ == 0 && strand.x[0].allFinite()) std::copy_n(strand.x[0].data(), 3, origin_.begin());
+      const std::size_t first = blocks_, base = first * kWidth;
+      const bool round = strand.closed && edges == wanted;
+      const std::size_t vertices = std::min(edges + 1, strand.vertices);
+      const bool finite =
+          convert(strand.x, vertices, round, base, 0) && (to == strand.x || convert(to, vertices, round, base, 1));
+      if (to == strand.x)
+        for (std::size_t axis = 0; axis < 3; ++axis)
+          at_[1][axis].segment(static_cast<Eigen::Index>(base), static_cast<Eigen::Index>(edges + 1)) =
+              at_[0][axis].segment(static_cast<Eigen::Index>(base), static_cast<Eigen::Index>(edges + 1));
+      if (arcs) lay_out(strand, base, edges);
+      blocks_ += edges / kWidth + 1;
+      for (std::size_t block = first; block < blocks_; ++block) {
+        const std::size_t from = (block - first) * kWidth, lanes = std::min(kWidth, edges - std::min(edges, from));
+        names_[block] = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(from), (1U << lanes) - 1U, 0};
       }
-      const bool finite = zero == 0;
-      if (i > 0) {
-        if (edges_ == most_edges_) return false;
-        Box box;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          box.low[axis] = std::min(last.low[axis], now.low[axis]);
-          box.high[axis] = std::max(last.high[axis], now.high[axis]);
-        }
-        names_[edges_] = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(i - 1)};
-        sweep_edge(edges_++, box, finite && last_finite);
+      edges_ += edges;
+      if (!finite) {
+        convert(to, vertices, round, base, 1);
+        leave_out(strand, to, first, edges);
       }
-      last = now;
-      last_finite = finite;
     }
+    if (edges < wanted) return false;
   }
   return true;
 }
 
-void SweptPairs::sweep_edge(std::size_t edge, const Box& box, bool finite) noexcept {
-  if (finite) {
-    boxes_[edge] = box;
-  } else {
-    boxes_[edge].low.fill(kInfinite);
-    boxes_[edge].high.fill(-kInfinite);
+/// Vertices of one strand, and the first once more where it goes round. @returns false when one is not finite
+bool SweptPairs::convert(const Vector3d* x, std::size_t vertices, bool round, std::size_t base,
+                         std::size_t which) noexcept {
+  float* const out[3] = {at_[which][0].data() + base, at_[which][1].data() + base, at_[which][2].data() + base};
+  const double* from = x->data();
+  const double ox = origin_[0], oy = origin_[1], oz = origin_[2];
+  const Doubles origin[3] = {{ox, oy, oz, ox}, {oy, oz, ox, oy}, {oz, ox, oy, oz}};
+  constexpr Doubles kMost = {kMostFloat, kMostFloat, kMostFloat, kMostFloat};
+  Doubles zero{};
+  Floats furthest{};
+  std::size_t i = 0;
+  for (; i + 4 <= vertices; i += 4, from += 12) {
+    Floats f[3];
+    for (int k = 0; k < 3; ++k) {
+      Doubles d;
+      std::memcpy(&d, from + 4 * k, sizeof d);
+      zero += 0 * d;
+      d -= origin[k];
+      d = d < kMost ? d : kMost;
+      d = d > -kMost ? d : -kMost;
+      f[k] = __builtin_convertvector(d, Floats);
+      const Floats size = f[k] < 0 ? -f[k] : f[k];
+      furthest = size > furthest ? size : furthest;
+    }
+    // x0 y0 z0 x1 | y1 z1 x2 y2 | z2 x3 y3 z3
+    const Floats xy = __builtin_shuffle(f[0], f[1], Four{0, 3, 6, 1}),
+                 yz = __builtin_shuffle(f[0], f[1], Four{1, 4, 7, 2}),
+                 zz = __builtin_shuffle(f[0], f[1], Four{2, 5, 0, 0});
+    const Floats xs = __builtin_shuffle(xy, f[2], Four{0, 1, 2, 5}), ys = __builtin_shuffle(yz, f[2], Four{0, 1, 2, 6}),
+                 zs = __builtin_shuffle(zz, f[2], Four{0, 1, 4, 7});
+    std::memcpy(out[0] + i, &xs, sizeof xs);
+    std::memcpy(out[1] + i, &ys, sizeof ys);
+    std::memcpy(out[2] + i, &zs, sizeof zs);
+  }
+  double most = std::max(std::max(furthest[0], furthest[1]), std::max(furthest[2], furthest[3]));
+  double sum = zero[0] + zero[1] + zero[2] + zero[3];
+  for (; i < vertices; ++i) {
+    for (std::size_t axis = 0; axis < 3; ++axis) {
+      const double v = x[i][static_cast<Eigen::Index>(axis)];
+      sum += 0 * v;
+      out[axis][i] = std::isnan(v) ? 0.0F : bounded(v - origin_[axis]);
+      most = std::max(most, static_cast<double>(std::abs(out[axis][i])));
+    }
+  }
+  // Lanes behind the last vertex stay on it.
+  for (float* o : out) {
+    const float last = round ? o[0] : o[vertices - 1];
+    for (std::size_t k = vertices; k < (vertices / kWidth + 2) * kWidth; ++k) o[k] = last;
+  }
+  furthest_ = std::max(furthest_, most);
+  return sum == 0;
+}
+
+/// Edges with a coordinate that is not finite.
+void SweptPairs::leave_out(const Strand& strand, const Vector3d* x1, std::size_t block, std::size_t edges) noexcept {
+  const auto finite = [&](std::size_t i) { return strand.x[i].allFinite() && x1[i].allFinite(); };
+  for (std::size_t i = 0; i < edges; ++i) {
+    if (finite(i) && finite(strand.next(i))) continue;
+    names_[block + i / kWidth].valid &= ~(1U << (i % kWidth));
     ++skipped_;
   }
 }
 
 void SweptPairs::build(double reach) noexcept {
-  used_[0] = (edges_ + kWidth - 1) / kWidth;
-  const auto clear = [](Block& block, std::size_t lane) {
-    for (int axis = 0; axis < 3; ++axis) {
-      block.low[axis][lane] = kNothing;
-      block.high[axis][lane] = -kNothing;
-    }
-  };
-  for (std::size_t edge = 0; edge < used_[0] * kWidth; ++edge) {
-    Block& block = levels_[0][edge / kWidth];
-    const std::size_t lane = edge % kWidth;
-    if (edge >= edges_ || !(boxes_[edge].low[0] <= boxes_[edge].high[0])) {
-      clear(block, lane);
-      continue;
-    }
+  rounding_ = kRounding * std::min(furthest_ + std::abs(reach), kMostFloat) + 1e-37;
+  const float grow = bounded(0.5 * reach + rounding_);
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    Block& block = levels_[0][b];
+    const unsigned valid = names_[b].valid;
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      block.low[axis][lane] = rounded_down(boxes_[edge].low[axis] - origin_[axis] - 0.5 * reach);
-      block.high[axis][lane] = rounded_up(boxes_[edge].high[axis] - origin_[axis] + 0.5 * reach);
+      const float *const from = at_[0][axis].data() + b * kWidth, *const to = at_[1][axis].data() + b * kWidth;
+      const Lanes p = load(from), q = load(from + 1), p1 = load(to), q1 = load(to + 1);
+      store(block.low[axis], less(less(p, q), less(p1, q1)) - grow);
+      store(block.high[axis], more(more(p, q), more(p1, q1)) + grow);
+    }
+    if (valid == 0xffU) continue;
+    for (std::size_t lane = 0; lane < kWidth; ++lane) {
+      if ((valid >> lane & 1U) != 0) continue;
+      for (int axis = 0; axis < 3; ++axis) {
+        block.low[axis][lane] = kNothing;
+        block.high[axis][lane] = -kNothing;
+      }
     }
   }
+  used_[0] = blocks_;
   for (std::size_t level = 1; level < levels_.size(); ++level) {
     const std::size_t nodes = used_[level - 1];
     used_[level] = (nodes + kWidth - 1) / kWidth;
     for (std::size_t node = 0; node < used_[level] * kWidth; ++node) {
       Block& block = levels_[level][node / kWidth];
       const std::size_t lane = node % kWidth;
-      if (node >= nodes) {
-        clear(block, lane);
-        continue;
-      }
-      const Block& below = levels_[level - 1][node];
       for (int axis = 0; axis < 3; ++axis) {
-        block.low[axis][lane] = *std::min_element(below.low[axis], below.low[axis] + kWidth);
-        block.high[axis][lane] = *std::max_element(below.high[axis], below.high[axis] + kWidth);
+        float low = kNothing, high = -kNothing;
+        if (node < nodes) {
+          const Block& below = levels_[level - 1][node];
+          Lanes l = load(below.low[axis]), h = load(below.high[axis]);
+          for (const int step : {4, 2, 1}) {
+            const Bits other = {step, 1 ^ step, 2 ^ step, 3 ^ step, 4 ^ step, 5 ^ step, 6 ^ step, 7 ^ step};
+            l = less(l, __builtin_shuffle(l, other));
+            h = more(h, __builtin_shuffle(h, other));
+          }
+          low = l[0];
+          high = h[0];
+        }
+        block.low[axis][lane] = low;
+        block.high[axis][lane] = high;
       }
     }
+  }
+}
+
+SweptPairs::Bound SweptPairs::bound_of(const Strand& strand, const Nearness& what) const noexcept {
+  Bound bound;
+  bound.round = kNothing;
+  if (!(strand.rest_length > 0) || !(strand.radius > 0)) return bound;
+  const double h = strand.radius, arc = std::max(what.neighbour_radii * h, what.neighbour_reaches * what.reach);
+  bound.neighbours = bounded(arc - rounding_);
+  bound.reach = bounded(std::min(what.reach, what.neighbour_reach * h));
+  bound.share = bounded(what.neighbour_share);
+  bound.left_out = bounded(what.least_arc * h - rounding_);
+  if (strand.closed) bound.round = bounded(strand.arc_round(0, 0) + strand.length_of(0));
+  // Neighbours are proven apart by their arc where they have some, else by what they had at the start.
+  const double far = arc > 0 ? what.reach / arc : 2,
+               near = what.least_arc > 0 ? what.neighbour_reach / what.least_arc : 0,
+               share = kOver * std::max(far, near);
+  if (!(share < 1) || (what.least_arc <= 0 && what.neighbour_share <= 0)) return bound;
+  bound.going_on = bounded(share);
+  bound.longest = what.least_arc > 0 ? kNothing : bounded(share / (kOver * what.neighbour_share));
+  return bound;
+}
+
+/// Arc of the vertices of one strand.
+void SweptPairs::lay_out(const Strand& strand, std::size_t base, std::size_t edges) noexcept {
+  float* const arc = arc_.data() + base;
+  const float rest = bounded(strand.rest_length);
+  for (std::size_t i = 0; i <= edges; ++i)
+    arc[i] = strand.node ? bounded(strand.node[i] * strand.rest_length) : static_cast<float>(i) * rest;
+  for (std::size_t i = edges + 1; i <= (edges / kWidth + 1) * kWidth; ++i) arc[i] = arc[edges];
+  furthest_ = std::max(furthest_, std::isfinite(arc[edges]) ? static_cast<double>(arc[edges]) : kMostFloat);
+}
+
+/// Blocks whose edges and those of the next one all go on in one direction.
+void SweptPairs::mark_stretches(const Strand* strands, const Nearness& what) noexcept {
+  Bound bound;
+  std::uint32_t strand = kNoStrand;
+  for (std::size_t b = 0; b < blocks_; ++b) {
+    Name& name = names_[b];
+    if (name.strand != strand) bound = bound_of(strands[strand = name.strand], what);
+    name.straight = 0;
+    const bool goes_on = b + 1 < blocks_ && names_[b + 1].strand == strand;
+    if (!(bound.going_on > 0) || name.valid == 0) continue;
+    const auto vertex = [&](std::size_t i) {
+      return Eigen::Vector3f(at_[0][0][static_cast<Eigen::Index>(i)], at_[0][1][static_cast<Eigen::Index>(i)],
+                             at_[0][2][static_cast<Eigen::Index>(i)]);
+    };
+    const std::size_t lanes = static_cast<std::size_t>(std::bit_width(name.valid));
+    const std::size_t more_lanes = goes_on ? static_cast<std::size_t>(std::bit_width(names_[b + 1].valid)) : 0;
+    const std::size_t first = b * kWidth, last = lanes == kWidth ? first + kWidth + more_lanes : first + lanes;
+    const Eigen::Vector3f chord = vertex(last) - vertex(first);
+    const float length = chord.norm();
+    if (!(length > 0 && length < kNothing)) continue;
+    const Lanes3 axis = {spread(chord.x() / length), spread(chord.y() / length), spread(chord.z() / length)};
+    bool straight = true;
+    for (std::size_t k = 0; straight && k < (goes_on ? 2U : 1U); ++k) {
+      const std::size_t at = (b + k) * kWidth;
+      const auto edges = [&](const std::array<Eigen::ArrayXf, 3>& x) {
+        const float *const px = x[0].data() + at, *const py = x[1].data() + at, *const pz = x[2].data() + at;
+        return Lanes3{load(px + 1) - load(px), load(py + 1) - load(py), load(pz + 1) - load(pz)};
+      };
+      const Lanes3 from = edges(at_[0]), to = edges(at_[1]);
+      const Lanes rest = load(arc_.data() + at + 1) - load(arc_.data() + at), longest = bound.longest * rest,
+                  least = bound.going_on * rest + static_cast<float>(2 * rounding_);
+      const unsigned good =
+          bits((dot(from, axis) > least) & (dot(to, axis) > least) & (root(dot(from, from)) < longest));
+      straight = (names_[b + k].valid & ~good) == 0;
+    }
+    name.straight = straight;
   }
 }
 
 /// Leaves from `asking` on under `block` of `level` that overlap lane `lane` of `box`, in ascending order.
 void SweptPairs::gather(std::size_t level, std::size_t block, std::size_t asking, const Block& box,
                         std::size_t lane) noexcept {
-  unsigned mask = overlaps(box, lane, levels_[level][block]);
   const std::size_t first = asking >> (3 * (level - 1));  // node of this level that holds the asking leaf
   const std::size_t node = block * kWidth;
   if (first >= node + kWidth) return;
+  unsigned mask = overlaps(box, lane, levels_[level][block]);
   if (first > node) mask &= 0xffU << (first - node);
   for (; mask != 0; mask &= mask - 1) {
     const std::size_t child = node + static_cast<std::size_t>(std::countr_zero(mask));
     if (level == 1) {
-      near_.push_back(static_cast<std::uint32_t>(child));
+      near_.push_back(
+          {static_cast<std::uint32_t>(child), overlaps(levels_[1][block], child - node, levels_[0][asking])});
     } else {
       gather(level - 1, child, asking, box, lane);
     }
   }
 }
 
+/// Lanes in `mask` of `block` that no plane proves farther from edge `lane` of `asking` than is asked for.
+unsigned SweptPairs::not_apart(std::size_t asking, std::size_t lane, std::size_t block, unsigned mask, double reach,
+                               const Bound* bound) const noexcept {
+  const std::size_t i = asking * kWidth + lane, j = block * kWidth;
+  // About the first end of the asking edge: its other end, and both ends of the others.
+  const auto about = [&](const std::array<Eigen::ArrayXf, 3>& x, Lanes3& q, Lanes3& r, Lanes3& s) {
+    const float *const px = x[0].data(), *const py = x[1].data(), *const pz = x[2].data();
+    q = {spread(px[i + 1] - px[i]), spread(py[i + 1] - py[i]), spread(pz[i + 1] - pz[i])};
+    r = {load(px + j) - px[i], load(py + j) - py[i], load(pz + j) - pz[i]};
+    s = {load(px + j + 1) - px[i], load(py + j + 1) - py[i], load(pz + j + 1) - pz[i]};
+  };
+  Lanes3 q0, r0, s0, q1, r1, s1;
+  about(at_[0], q0, r0, s0);
+  about(at_[1], q1, r1, s1);
+  Lanes far = spread(bounded(reach));
+  if (bound != nullptr) {
+    const Lanes start = load(arc_.data() + j), end = load(arc_.data() + j + 1);
+    const float own_start = arc_[static_cast<Eigen::Index>(i)], own_end = arc_[static_cast<Eigen::Index>(i + 1)];
+    const Lanes between = less(start - own_end, bound->round - (end - own_start)),
+                most = less(end - own_start, bound->round - (start - own_end));
+    mask &= ~bits(most <= bound->left_out);
+    const Bits neighbours = between < bound->neighbours;
+    if (bits(neighbours) != 0) {
+      Lanes near = spread(bound->reach);
+      if (bound->share > 0) {
+        const Lanes3 ends = {q0.x - r0.x, q0.y - r0.y, q0.z - r0.z};
+        near = less(near, bound->share * root(dot(ends, ends)));
+      }
+      far = neighbours ? near : far;
+    }
+  }
+  // Nearest points at half time [Ericson 2005] 5.1.9.
+  const auto middle = [](const Lanes3& a, const Lanes3& b) {
+    return Lanes3{0.5F * (a.x + b.x), 0.5F * (a.y + b.y), 0.5F * (a.z + b.z)};
+  };
+  const Lanes3 u = middle(q0, q1), r = middle(r0, r1), e = middle(s0, s1), v = {e.x - r.x, e.y - r.y, e.z - r.z};
+  const Lanes uu = dot(u, u), vv = dot(v, v), uv = dot(u, v), ur = dot(u, r), vr = dot(v, r), det = uu * vv - uv * uv;
+  Lanes s = between_0_and_1((ur * vv - uv * vr) / (det > kTiny ? det : spread(kTiny)));
+  const Lanes t = between_0_and_1((uv * s - vr) / (vv > kTiny ? vv : spread(kTiny)));
+  s = between_0_and_1((uv * t + ur) / (uu > kTiny ? uu : spread(kTiny)));
+  const Lanes3 c = {s * u.x - t * v.x - r.x, s * u.y - t * v.y - r.y, s * u.z - t * v.z - r.z};
+  const auto separation = [&](const Lanes3& own, const Lanes3& first, const Lanes3& last) {
+    return less(Lanes{}, dot(own, c)) - more(dot(first, c), dot(last, c));
+  };
+  const Lanes keep = (far * (1 + 1e-6F) + static_cast<float>(rounding_)) * root(dot(c, c));
+  return mask & ~bits((separation(q0, r0, s0) > keep) & (separation(q1, r1, s1) > keep));
+}
+
 /// Pairs of the edges of leaf `asking` with those behind them in the leaves near it. @returns false when full
-bool SweptPairs::emit(const Strand* strands, std::size_t asking, double reach) noexcept {
+bool SweptPairs::emit(const Strand* strands, const Vector3d* const* x1, std::size_t asking, double reach,
+                      const Nearness* what) noexcept {
   const Block& block = levels_[0][asking];
-  const std::size_t end = std::min(edges_, (asking + 1) * kWidth);
-  for (std::size_t edge = asking * kWidth; edge < end; ++edge) {
-    const std::size_t lane = edge % kWidth;
-    const Box& box = boxes_[edge];
-    const Name name = names_[edge];
-    for (const std::uint32_t leaf : near_) {
-      unsigned mask = overlaps(block, lane, levels_[0][leaf]);
-      if (leaf == asking) mask &= 0xfeU << lane;
+  const Name own = names_[asking];
+  const Strand& strand = strands[own.strand];
+  Bound bound;
+  if (what != nullptr) {
+    const bool before = asking > 0 && names_[asking - 1].strand == own.strand && names_[asking - 1].straight != 0;
+    const bool here = own.straight != 0;
+    std::erase_if(near_, [&](const Near& near) {
+      if (near.block == asking) return before || here;
+      return near.block == asking + 1 && names_[near.block].strand == own.strand && here;
+    });
+    if (!near_.empty()) bound = bound_of(strand, *what);
+  }
+  const Vector3d* const to = x1 != nullptr && x1[own.strand] != nullptr ? x1[own.strand] : strand.x;
+  unsigned rows = 0;
+  for (const Near& near : near_) rows |= near.lanes;
+  for (rows &= own.valid; rows != 0; rows &= rows - 1) {
+    const std::size_t lane = static_cast<std::size_t>(std::countr_zero(rows)), edge = own.first + lane;
+    for (const Near& near : near_) {
+      if ((near.lanes >> lane & 1U) == 0) continue;
+      unsigned mask = overlaps(block, lane, levels_[0][near.block]);
+      if (near.block == asking) mask &= 0xfeU << lane;
+      if (mask == 0) continue;
+      const Name with = names_[near.block];
+      const bool same = with.strand == own.strand;
+      const Strand& other_strand = strands[with.strand];
+      if (same) {
+        // An edge and the next share a vertex, of a ring the first and the last too.
+        if (edge + 1 >= with.first && edge + 1 < with.first + kWidth) mask &= ~(1U << (edge + 1 - with.first));
+        const std::size_t last = strand.edges() - 1;
+        if (strand.closed && edge == 0 && last >= with.first && last < with.first + kWidth)
+          mask &= ~(1U << (last - with.first));
+      }
+      if (mask != 0 && what != nullptr)
+        mask = not_apart(asking, lane, near.block, mask, reach, same ? &bound : nullptr);
+      const Vector3d* const other_to = x1 != nullptr && x1[with.strand] != nullptr ? x1[with.strand] : other_strand.x;
       for (; mask != 0; mask &= mask - 1) {
-        const std::size_t other = leaf * kWidth + static_cast<std::size_t>(std::countr_zero(mask));
-        bool apart = false;
-        for (std::size_t axis = 0; axis < 3; ++axis) {
-          apart |= box.low[axis] - boxes_[other].high[axis] > reach;
-          apart |= boxes_[other].low[axis] - box.high[axis] > reach;
-        }
-        if (apart) continue;
-        const Name with = names_[other];
-        if (name.strand == with.strand) {
-          const Strand& strand = strands[name.strand];
-          if (with.edge == name.edge + 1 || (strand.closed && name.edge == 0 && with.edge + 1 == strand.edges()))
-            continue;
-        }
-        if (edges_along(strands[name.strand], name.edge, strands[with.strand], with.edge) <= 1) continue;
+        const std::size_t other = with.first + static_cast<std::size_t>(std::countr_zero(mask));
+        if (boxes_apart(strand, to, edge, other_strand, other_to, other, reach)) continue;
+        if (edges_along(strand, edge, other_strand, other) <= 1) continue;
         if (pairs_.size() == most_pairs_) return false;
-        pairs_.push_back({name.strand, name.edge, with.strand, with.edge});
+        pairs_.push_back(
+            {own.strand, static_cast<std::uint32_t>(edge), with.strand, static_cast<std::uint32_t>(other)});
       }
     }
   }

@@ -11,6 +11,7 @@
 #include <numbers>
 
 #include "sim/base/random.hpp"
+#include "sim/contact/round_cone.hpp"
 #include "tests/sim/strand_scenes.hpp"
 #include "tests/support/rt_guard.hpp"
 
@@ -79,6 +80,90 @@ TEST(SweptPairs, FindsWhatTheDefinitionSays) {
     found += by_definition(scene, reach).size();
   }
   EXPECT_GT(found, 10000u);
+}
+
+double distance_of(const Strand& a, const Vector3d* a1, std::size_t i, const Strand& b, const Vector3d* b1,
+                   std::size_t j, double t) {
+  const auto at = [&](const Strand& s, const Vector3d* x1, std::size_t v) -> Vector3d {
+    return (1 - t) * s.x[v] + t * x1[v];
+  };
+  return closest(RoundCone{at(a, a1, i), at(a, a1, a.next(i)), 0, 0}, at(b, b1, j), at(b, b1, b.next(j))).distance;
+}
+
+TEST(SweptPairs, LeavesOutOnlyWhatStaysApart) {
+  constexpr std::uint64_t kSeed = 20261122;
+  RecordProperty("seed", std::to_string(kSeed));
+  Random random(kSeed);
+  std::size_t by_boxes = 0, nearer = 0, left_out = 0, neighbours = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const double radius = 0.0125, edge = radius * std::pow(2, random.uniform(-1, 2));
+    Scene scene;
+    for (std::size_t s = 0, count = 1 + random.next() % 3; s < count; ++s) {
+      // From nearly straight to a tangle.
+      std::vector<Vector3d> x(2 + random.next() % 60);
+      const double wild = std::pow(10, random.uniform(-2, 0));
+      Vector3d along = test::anywhere(random).normalized();
+      x[0] = 4 * edge * test::anywhere(random);
+      for (std::size_t i = 1; i < x.size(); ++i)
+        x[i] = x[i - 1] + edge * (trial % 2 == 0 ? random.uniform(1, 3) : 1) *
+                              (along = (along + wild * test::anywhere(random)).normalized());
+      scene.add(x, random.next() % 3 == 0);
+    }
+    scene.move(random, radius * std::pow(10, random.uniform(-3, 0.5)));
+    scene.shift(Vector3d(1, -2, 3) * (trial % 3 == 0 ? 20 : 0));
+    scene.ready();
+    // Every other time of edges of different lengths.
+    std::vector<std::vector<double>> nodes(scene.strands.size());
+    for (std::size_t k = 0; k < nodes.size(); ++k) {
+      Strand& strand = scene.strands[k];
+      strand.rest_length = edge;
+      nodes[k] = {0};
+      for (std::size_t i = 0; i < strand.edges(); ++i)
+        nodes[k].push_back(nodes[k].back() + (strand.x[strand.next(i)] - strand.x[i]).norm() / edge);
+      if (trial % 2 == 0) strand.node = nodes[k].data();
+    }
+    Nearness what;
+    what.reach = radius * random.uniform(0.5, 4);
+    what.neighbour_radii = trial % 4 == 0 ? 0 : random.uniform(2, 6);
+    what.neighbour_reaches = trial % 4 == 1 ? random.uniform(0.5, 2) : 0;
+    what.neighbour_reach = random.uniform(0.5, 4);
+    what.neighbour_share = trial % 2 ? random.uniform(0.1, 0.6) : 0;
+    what.least_arc = trial % 5 < 2 ? std::numbers::pi : 0;
+    SweptPairs boxes(300, 100000), swept(300, 100000);
+    ASSERT_TRUE(boxes.find(scene.strands.data(), scene.strands.size(), scene.ends(), what.reach));
+    ASSERT_TRUE(swept.find_nearer(scene.strands.data(), scene.strands.size(), scene.ends(), what));
+    EXPECT_TRUE(std::is_sorted(swept.pairs().begin(), swept.pairs().end()));
+    EXPECT_TRUE(std::includes(boxes.pairs().begin(), boxes.pairs().end(), swept.pairs().begin(), swept.pairs().end()));
+    by_boxes += boxes.pairs().size();
+    nearer += swept.pairs().size();
+    for (const EdgePair& pair : boxes.pairs()) {
+      if (std::binary_search(swept.pairs().begin(), swept.pairs().end(), pair)) continue;
+      const Strand &a = scene.strands[pair.strand_a], &b = scene.strands[pair.strand_b];
+      const auto distance = [&](double t) {
+        return distance_of(a, scene.x1[pair.strand_a].data(), pair.edge_a, b, scene.x1[pair.strand_b].data(),
+                           pair.edge_b, t);
+      };
+      double reach = what.reach;
+      if (pair.strand_a == pair.strand_b) {
+        const double along = a.arc_between(pair.edge_a, pair.edge_b),
+                     both = a.length_of(pair.edge_a) + a.length_of(pair.edge_b),
+                     arc = a.closed ? std::min(along, a.arc_round(pair.edge_a, pair.edge_b)) : along;
+        if (arc + both <= what.least_arc * radius) continue;
+        if (arc < std::max(what.neighbour_radii * radius, what.neighbour_reaches * what.reach)) {
+          ++neighbours;
+          reach = std::min(reach, what.neighbour_reach * radius);
+          if (what.neighbour_share > 0) reach = std::min(reach, what.neighbour_share * distance(0));
+          // Of places with so much arc between them; the edges as a whole may be nearer.
+          if (what.least_arc > 0 && arc < what.least_arc * radius) continue;
+        }
+      }
+      ++left_out;
+      for (int k = 0; k <= 20; ++k) ASSERT_GT(distance(k / 20.0), reach) << trial;
+    }
+  }
+  EXPECT_GT(left_out, 5000u);
+  EXPECT_GT(neighbours, 1000u);
+  EXPECT_LT(2 * nearer, by_boxes);
 }
 
 TEST(SweptPairs, FindsTouchingBoxesOnly) {
