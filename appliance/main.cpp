@@ -91,20 +91,20 @@ int run(const RunArguments& arguments) {
   return outcome->exit_code;
 }
 
-/// Replaces this process by ligature-bench, which stands beside it and alone links the peers.
-int bench(const char* self, const std::vector<std::string>& arguments) {
+/// Replaces this process by a program that stands beside it: ligature-bench alone links the peers, ligature-knot alone
+/// the garbage collector of the library that computes knot polynomials.
+int become(const char* name, const char* self, const std::vector<std::string>& arguments) {
   std::error_code wrong;
   std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", wrong);
   if (wrong) program = self;
-  program.replace_filename("ligature-bench");
+  program.replace_filename(name);
   std::vector<std::string> words{program.string()};
   words.insert(words.end(), arguments.begin(), arguments.end());
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
   execv(program.c_str(), argv.data());
-  fmt::print(stderr, "{}: cannot be started: {}: build the target ligature-bench\n", program.string(),
-             std::strerror(errno));
+  fmt::print(stderr, "{}: cannot be started: {}: build the target {}\n", program.string(), std::strerror(errno), name);
   return 2;
 }
 
@@ -213,6 +213,11 @@ int run_command(int argc, char** argv) {
   bench_verb->prefix_command();
   bench_verb->footer("Example: ligature bench --json");
 
+  CLI::App* knot_verb = app.add_subcommand("knot", "which knot is this curve (these curves)");
+  knot_verb->prefix_command();
+  knot_verb->set_help_flag();  // ligature-knot has its own
+  knot_verb->footer("Example: ligature knot left.csv right.csv --json");
+
   SimArguments sim_arguments;
   CLI::App* sim_verb = app.add_subcommand("sim", "physics alone, as fast as it goes, deterministic");
   sim_verb->add_option("SCENARIO", sim_arguments.scenario, "a TOML file, or a shipped scenario such as thread/catenary")
@@ -251,7 +256,8 @@ int run_command(int argc, char** argv) {
   }
 
   if (*run_verb) return run(arguments);
-  if (*bench_verb) return bench(argv[0], bench_verb->remaining());
+  if (*bench_verb) return become("ligature-bench", argv[0], bench_verb->remaining());
+  if (*knot_verb) return become("ligature-knot", argv[0], knot_verb->remaining());
   if (*sim_verb) return sim(sim_arguments);
   if (*replay_verb) return replay(replay_directory, replay_json);
   const auto findings = doctor::examine();

@@ -4,6 +4,7 @@
 #include <functional>
 #include <vector>
 
+#include "sim/knot/invariants.hpp"
 #include "sim/knot/names/code.hpp"
 #include "sim/knot/names/determinant.hpp"
 #include "sim/knot/names/parabolic.hpp"
@@ -40,10 +41,10 @@ Result<Row> read_row(std::string_view line, HomflySource& source) {
   auto homfly = source.homfly(row.diagram);
   if (!homfly) return unexpected(homfly.error());
   row.homfly = std::move(*homfly);
-  const auto by_colours = determinant(row.diagram), by_polynomial = determinant(row.homfly);
-  if (!by_colours || by_colours != by_polynomial)
-    return usage_error(row.name + ": the determinant of its colours is not that of its polynomial");
-  row.determinant = *by_colours;
+  const auto by_diagram = determinant(row.diagram), by_polynomial = determinant(row.homfly);
+  if (!by_diagram || by_diagram != by_polynomial)
+    return usage_error(row.name + ": the determinant of its diagram is not that of its polynomial");
+  row.determinant = *by_diagram;
   return row;
 }
 

@@ -12,6 +12,7 @@
 #include "sim/base/random.hpp"
 #include "sim/knot/names/code.hpp"
 #include "sim/knot/names/determinant.hpp"
+#include "sim/knot/names/escape.hpp"
 #include "sim/knot/names/layout.hpp"
 #include "sim/knot/names/parabolic.hpp"
 #include "sim/knot/names/parts.hpp"
@@ -235,8 +236,6 @@ TEST(LongitudeCount, OfASumIsTheProduct) {
 
 TEST(KnotNames, EveryRowAndItsMirrorImageIsItself) {
   for (const TableKnot& knot : Table::instance().knots()) {
-    // Two rows are drawn with eleven crossings.
-    if (knot.diagram.sign.size() > kMostKnotCrossings) continue;
     const Naming naming = name_of(knot.diagram, source());
     PrimeName name = knot.name;
     EXPECT_EQ(naming.name, to_string(name));
@@ -290,6 +289,30 @@ TEST(KnotNames, ElevenCrossingsHaveNoName) {
   EXPECT_TRUE(naming.candidates.empty());
   EXPECT_EQ(naming.crossings, 11u);
   EXPECT_TRUE(naming.homfly);
+}
+
+TEST(KnotEscape, FingersChangeNoKnot) {
+  Random random(3);
+  for (const TableKnot& knot : Table::instance().knots()) {
+    if (knot.diagram.sign.empty()) continue;
+    const Diagram d = with_fingers(knot.diagram, random, 3);
+    ASSERT_TRUE(well_formed(d)) << to_string(knot.name) << ": " << to_code(d);
+    EXPECT_EQ(*source().homfly(d), knot.homfly) << to_string(knot.name);
+  }
+  for (const TableLink& link : Table::instance().links()) {
+    const Diagram d = with_fingers(link.diagram, random, 3);
+    ASSERT_TRUE(well_formed(d)) << to_string(link.name) << ": " << to_code(d);
+    EXPECT_EQ(*source().homfly(d), link.homfly[0]) << to_string(link.name);
+  }
+}
+
+TEST(KnotEscape, DeadEndsAreLeft) {
+  Random random(4);
+  for (const TableKnot& knot : Table::instance().knots()) {
+    if (knot.diagram.sign.empty()) continue;
+    const Diagram d = simplified_to(with_fingers(knot.diagram, random, 12), kMostKnotCrossings, 64);
+    EXPECT_LE(d.sign.size(), static_cast<std::size_t>(kMostKnotCrossings)) << to_string(knot.name);
+  }
 }
 
 TEST(KnotLayout, DrawsEveryRowAsItsCodeSays) {

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <utility>
 
+#include "sim/knot/names/escape.hpp"
 #include "sim/knot/names/parabolic.hpp"
 #include "sim/knot/names/parts.hpp"
 #include "sim/knot/names/table.hpp"
@@ -12,7 +13,9 @@ namespace ligature::knot {
 namespace {
 
 Diagram simplified(const Diagram& diagram) {
-  return diagram;
+  constexpr int kTries = 64;
+  const int most = diagram.components.size() == 1 ? kMostKnotCrossings : kMostLinkCrossings;
+  return simplified_to(diagram, static_cast<std::size_t>(most), kTries);
 }
 
 /// Simplifies and parts until nothing more comes apart. Parts that share a component are summed along it.
