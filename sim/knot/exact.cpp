@@ -14,9 +14,6 @@ constexpr double kHalfUlp = 0x1.0p-53;
 // magnitudes [Shewchuk 1997, orient3d]; doubled.
 constexpr double kDetError = 16.0 * kHalfUlp;
 
-// A sum of doubles that do not overlap, smallest first: exact.
-using Sum = std::vector<double>;
-
 void two_sum(double a, double b, double& high, double& low) {
   high = a + b;
   const double bb = high - a;
@@ -27,65 +24,97 @@ void two_product(double a, double b, double& high, double& low) {
   low = std::fma(a, b, -high);
 }
 
-Sum grown(const Sum& e, double b) {
-  Sum out;
-  out.reserve(e.size() + 1);
-  double q = b;
-  for (const double x : e) {
-    double high, low;
-    two_sum(q, x, high, low);
-    if (low != 0) out.push_back(low);
-    q = high;
+// A sum of at most N doubles that do not overlap, smallest first: exact.
+template <int N>
+struct Sum {
+  int n = 0;
+  double x[N];
+
+  void grow(double b) {
+    double q = b;
+    int out = 0;
+    for (int i = 0; i < n; ++i) {
+      double high, low;
+      two_sum(q, x[i], high, low);
+      if (low != 0) x[out++] = low;
+      q = high;
+    }
+    if (q != 0) x[out++] = q;
+    n = out;
   }
-  if (q != 0) out.push_back(q);
-  return out;
-}
-Sum added(Sum e, const Sum& f) {
-  for (const double x : f) e = grown(e, x);
-  return e;
-}
-Sum scaled(const Sum& e, double b) {
-  Sum out;
-  for (const double x : e) {
-    double high, low;
-    two_product(x, b, high, low);
-    if (low != 0) out = grown(out, low);
-    out = grown(out, high);
+  template <int M>
+  void add(const Sum<M>& f, double factor) {  // factor +1 or -1
+    for (int i = 0; i < f.n; ++i) grow(factor * f.x[i]);
   }
-  return out;
-}
-Sum multiplied(const Sum& e, const Sum& f) {
-  Sum out;
-  for (const double x : f) out = added(std::move(out), scaled(e, x));
-  return out;
-}
-Sum negated(Sum e) {
-  for (double& x : e) x = -x;
-  return e;
-}
-int sign_of(const Sum& e) {
-  return e.empty() ? 0 : (e.back() > 0) - (e.back() < 0);
-}
-Sum difference(double a, double b) {
-  double high, low;
-  two_sum(a, -b, high, low);
-  Sum out;
-  if (low != 0) out.push_back(low);
-  if (high != 0) out.push_back(high);
+  int sign() const { return n == 0 ? 0 : (x[n - 1] > 0) - (x[n - 1] < 0); }
+};
+
+template <int A, int B>
+Sum<2 * A * B> product(const Sum<A>& a, const Sum<B>& b) {
+  Sum<2 * A * B> out;
+  for (int i = 0; i < a.n; ++i)
+    for (int k = 0; k < b.n; ++k) {
+      double high, low;
+      two_product(a.x[i], b.x[k], high, low);
+      if (low != 0) out.grow(low);
+      out.grow(high);
+    }
   return out;
 }
 
-using Row = std::array<Sum, 3>;
+using Entry = Sum<2>;
+using Row = std::array<Entry, 3>;
+Entry difference(double a, double b) {
+  Entry out;
+  double high, low;
+  two_sum(a, -b, high, low);
+  out.grow(low);
+  out.grow(high);
+  return out;
+}
 Row row(Vec3 from, Vec3 to) {
   return {difference(to.x, from.x), difference(to.y, from.y), difference(to.z, from.z)};
 }
-Sum minor(const Sum& a, const Sum& d, const Sum& b, const Sum& c) {
-  return added(multiplied(a, d), negated(multiplied(b, c)));
+Sum<16> minor(const Entry& a, const Entry& d, const Entry& b, const Entry& c) {
+  Sum<16> out;
+  out.add(product(a, d), 1);
+  out.add(product(b, c), -1);
+  return out;
 }
-Sum determinant(const Row& p, const Row& q, const Row& r) {
-  Sum out = multiplied(minor(q[1], r[2], q[2], r[1]), p[0]);
-  out = added(std::move(out), multiplied(minor(q[2], r[0], q[0], r[2]), p[1]));
-  return added(std::move(out), multiplied(minor(q[0], r[1], q[1], r[0]), p[2]));
+Sum<192> determinant(const Row& p, const Row& q, const Row& r) {
+  Sum<192> out;
+  out.add(product(minor(q[1], r[2], q[2], r[1]), p[0]), 1);
+  out.add(product(minor(q[2], r[0], q[0], r[2]), p[1]), 1);
+  out.add(product(minor(q[0], r[1], q[1], r[0]), p[2]), 1);
+  return out;
+}
+
+// Sign of a b - c d, for sums too long for the stack.
+int compare_products(const Sum<192>& a, const Sum<192>& b, const Sum<192>& c, const Sum<192>& d) {
+  std::vector<double> sum;
+  const auto grow = [&sum](double q) {
+    std::size_t out = 0;
+    for (const double x : sum) {
+      double high, low;
+      two_sum(q, x, high, low);
+      if (low != 0) sum[out++] = low;
+      q = high;
+    }
+    sum.resize(out);
+    if (q != 0) sum.push_back(q);
+  };
+  const auto add = [&grow](const Sum<192>& e, const Sum<192>& f, double factor) {
+    for (int i = 0; i < e.n; ++i)
+      for (int k = 0; k < f.n; ++k) {
+        double high, low;
+        two_product(e.x[i], f.x[k], high, low);
+        grow(factor * low);
+        grow(factor * high);
+      }
+  };
+  add(a, b, 1);
+  add(c, d, -1);
+  return sum.empty() ? 0 : (sum.back() > 0) - (sum.back() < 0);
 }
 
 struct Bounded {
@@ -136,7 +165,7 @@ int det_sign(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1, Vec3 r0, Vec3 r1) {
   if (value > error) return 1;
   if (value < -error) return -1;
   if (error == 0) return 0;  // every product has a factor that is exactly 0
-  return sign_of(determinant(row(p0, p1), row(q0, q1), row(r0, r1)));
+  return determinant(row(p0, p1), row(q0, q1), row(r0, r1)).sign();
 }
 
 int compare_places(Vec3 a, Vec3 b, Vec3 c1, Vec3 d1, Vec3 c2, Vec3 d2, Vec3 w) {
@@ -152,10 +181,9 @@ int compare_places(Vec3 a, Vec3 b, Vec3 c1, Vec3 d1, Vec3 c2, Vec3 d2, Vec3 w) {
     if (t2 - t1 > e) return -1;
   }
   const Row u = row(a, b), x1 = row(c1, d1), x2 = row(c2, d2), z = row({}, w);
-  const Sum N1 = determinant(row(a, c1), x1, z), M1 = determinant(u, x1, z);
-  const Sum N2 = determinant(row(a, c2), x2, z), M2 = determinant(u, x2, z);
-  const int s = sign_of(added(multiplied(N1, M2), negated(multiplied(N2, M1))));
-  return s * sign_of(M1) * sign_of(M2);
+  const Sum<192> n_1 = determinant(row(a, c1), x1, z), m_1 = determinant(u, x1, z);
+  const Sum<192> n_2 = determinant(row(a, c2), x2, z), m_2 = determinant(u, x2, z);
+  return compare_products(n_1, m_2, n_2, m_1) * m_1.sign() * m_2.sign();
 }
 
 bool collinear(Vec3 a, Vec3 b, Vec3 c) {

@@ -9,6 +9,7 @@ namespace ligature::knot {
 
 namespace {
 
+constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
 constexpr std::size_t kMostTests = 20'000'000;  // of an edge against a triangle's box: bounds the time
 
 struct Box {
@@ -26,25 +27,30 @@ struct Box {
   }
 };
 
-// All points of all curves in rings, with the boxes of their edges in a binary tree over the points' numbers. Edge i
-// runs from point i to next_[i]; points near each other along a curve are near each other in the tree.
-class Rings {
+// All points of all curves in rings (or, open, in rows whose ends stay), with the boxes of their edges in a binary tree
+// over the points' numbers. Edge i runs from point i to next_[i]; points near each other along a curve are near each
+// other in the tree.
+class Strands {
  public:
-  explicit Rings(const Curves& curves) {
+  Strands(const Curves& curves, bool closed, const std::vector<Ray>& rays) : rays_(rays) {
     for (const Curve& curve : curves) {
       const std::size_t first = point_.size(), n = curve.size();
       for (std::size_t i = 0; i < n; ++i) {
         point_.push_back(curve[i]);
         next_.push_back(first + (i + 1) % n);
         previous_.push_back(first + (i + n - 1) % n);
-        ring_.push_back(start_.size());
       }
+      if (!closed) next_[first + n - 1] = previous_[first] = kNone;
       start_.push_back(first);
-      size_.push_back(n);
     }
     alive_.assign(point_.size(), true);
-    while (leaves_ < point_.size()) leaves_ *= 2;
+    while (leaves_ < point_.size() + rays.size()) leaves_ *= 2;
     box_.resize(2 * leaves_);
+    for (std::size_t i = 0; i < rays.size(); ++i) {
+      Box& b = box_[leaves_ + point_.size() + i];
+      b.take(rays[i].from);
+      b.take(rays[i].to);
+    }
     for (std::size_t i = 0; i < point_.size(); ++i) box_[leaves_ + i] = edge_box(i);
     for (std::size_t i = leaves_; i-- > 1;) join(i);
   }
@@ -54,7 +60,8 @@ class Rings {
       again = false;
       for (std::size_t v = 0; v < point_.size(); ++v) {
         if (tests_ > kMostTests) return;
-        if (!alive_[v] || size_[ring_[v]] <= 3 || !removable(v)) continue;
+        if (!alive_[v] || next_[v] == kNone || previous_[v] == kNone) continue;
+        if (next_[next_[v]] == previous_[v] || !removable(v)) continue;
         remove(v);
         again = true;
       }
@@ -79,6 +86,7 @@ class Rings {
  private:
   Box edge_box(std::size_t i) const {
     Box b;
+    if (next_[i] == kNone) return b;
     b.take(point_[i]);
     b.take(point_[next_[i]]);
     return b;
@@ -99,7 +107,6 @@ class Rings {
     next_[p] = n;
     previous_[n] = p;
     alive_[v] = false;
-    --size_[ring_[v]];
     renew(v, Box{});
     renew(p, edge_box(p));
   }
@@ -109,7 +116,10 @@ class Rings {
     const Vec3 a = point_[p], b = point_[v], c = point_[n];
     if (collinear(a, b, c)) return dot(b - a, c - b) > 0;
     const std::size_t before = previous_[p];
-    if (in_wedge(a, b, c, point_[before]) || in_wedge(c, b, a, point_[next_[n]])) return false;
+    if (before != kNone && in_wedge(a, b, c, point_[before])) return false;
+    if (next_[n] != kNone && in_wedge(c, b, a, point_[next_[n]])) return false;
+    const Vec3 centre = (1.0 / 3.0) * (a + b + c);
+    const double reach = std::max({norm(a - centre), norm(b - centre), norm(c - centre)}) * (1 + 1e-9) + 1e-12;
     Box box;
     box.take(a);
     box.take(b);
@@ -126,14 +136,30 @@ class Rings {
         continue;
       }
       const std::size_t e = node - leaves_;
+      if (e >= point_.size()) {
+        if (ray_in_the_way(rays_[e - point_.size()], a, b, c, centre, reach)) return false;
+        continue;
+      }
       if (e == p || e == v || e == before || e == n) continue;
       if (segment_meets_triangle(a, b, c, point_[e], point_[next_[e]])) return false;
     }
     return true;
   }
 
+  static bool ray_in_the_way(const Ray& ray, Vec3 a, Vec3 b, Vec3 c, Vec3 centre, double reach) {
+    const Vec3 along = ray.to - ray.from;
+    const Vec3 off = cross(along, centre - ray.from);
+    if (dot(off, off) > reach * reach * dot(along, along)) return false;
+    if (ray.from == a) return in_wedge(a, b, c, ray.to);
+    if (ray.from == c) return in_wedge(c, b, a, ray.to);
+    if (ray.to == a) return in_wedge(a, b, c, ray.from);
+    if (ray.to == c) return in_wedge(c, b, a, ray.from);
+    return segment_meets_triangle(a, b, c, ray.from, ray.to);
+  }
+
+  const std::vector<Ray>& rays_;
   std::vector<Vec3> point_;
-  std::vector<std::size_t> next_, previous_, ring_, start_, size_, stack_;
+  std::vector<std::size_t> next_, previous_, start_, stack_;
   std::vector<bool> alive_;
   std::vector<Box> box_;
   std::size_t leaves_ = 1, tests_ = 0;
@@ -142,9 +168,16 @@ class Rings {
 }  // namespace
 
 Shortened shorten_prepared(const Curves& curves) {
-  Rings rings(curves);
-  rings.shorten();
-  return rings.result();
+  const std::vector<Ray> none;
+  Strands strands(curves, true, none);
+  strands.shorten();
+  return strands.result();
+}
+
+Shortened shorten_open(const Curves& curves, const std::vector<Ray>& rays) {
+  Strands strands(curves, false, rays);
+  strands.shorten();
+  return strands.result();
 }
 
 }  // namespace ligature::knot

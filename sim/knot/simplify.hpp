@@ -24,6 +24,14 @@ struct Shortened {
 };
 Shortened shorten_prepared(const Curves& curves);
 
+/// A straight line that a strand must not be taken through, such as where an open curve's end is drawn out to.
+struct Ray {
+  Vec3 from, to;  ///< `from` may be an end of a curve
+};
+/// Open curves out of `prepared`: their ends stay, and nothing is taken through a ray, whichever of them is there. So
+/// the result stands for the curves closed along any of the rays.
+Shortened shorten_open(const Curves& curves, const std::vector<Ray>& rays);
+
 /// A diagram of the same link with as few crossings as were found. Components keep their number, order and
 /// orientation; the pass at which a component's walk begins may change.
 /// @pre well formed
@@ -34,7 +42,7 @@ Diagram simplify(const Diagram& diagram);
 Projection simplify(const Projection& projection);
 
 /// From curves to a simplified diagram: shorten, look from `views` directions, simplify the one with fewest crossings.
-/// Places count along the curves given.
+/// Places count along the prepared curves: the points given without those that repeat the one before.
 Result<Projection> simplified_diagram(const Curves& curves, int views = 6);
 
 /// Whether over and under alternate along every component (a component without passes does).

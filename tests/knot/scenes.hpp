@@ -114,4 +114,50 @@ inline Vec3 random_direction(Random& random) {
   }
 }
 
+/// Turned by a random rotation and moved, by one for all curves.
+inline Curves turned_and_moved(const Curves& curves, Random& random) {
+  const Vec3 x = random_direction(random), r = random_direction(random);
+  const Vec3 n = cross(x, r), y = (1 / norm(n)) * n, z = cross(x, y);
+  const Vec3 shift{random.uniform(-50, 50), random.uniform(-50, 50), random.uniform(-50, 50)};
+  Curves out = curves;
+  for (Curve& c : out)
+    for (Vec3& p : c) p = p.x * x + p.y * y + p.z * z + shift;
+  return out;
+}
+
+inline Curve reversed(const Curve& c) {
+  return {c.rbegin(), c.rend()};
+}
+inline Curve mirrored(Curve c) {
+  for (Vec3& p : c) p.z = -p.z;
+  return c;
+}
+
+/// An open curve through the same polygon with every edge cut into one to four random parts.
+inline Curve cut_at_random(const Curve& curve, Random& random) {
+  Curve out;
+  for (std::size_t i = 0; i + 1 < curve.size(); ++i) {
+    out.push_back(curve[i]);
+    for (double f = random.uniform(); f < 1 && random.next() % 2 == 0; f += (1 - f) * random.uniform(0.01, 1))
+      if (f > 0) out.push_back((1 - f) * curve[i] + f * curve[i + 1]);
+  }
+  out.push_back(curve.back());
+  return out;
+}
+
+/// Every `step`-th point of an open curve, and its last.
+inline Curve thinned(const Curve& curve, std::size_t step) {
+  Curve out;
+  for (std::size_t i = 0; i + 1 < curve.size(); i += step) out.push_back(curve[i]);
+  out.push_back(curve.back());
+  return out;
+}
+
+/// Noise of up to `size` in every coordinate.
+inline Curve noisy(Curve curve, Random& random, double size) {
+  for (Vec3& p : curve)
+    p = p + Vec3{random.uniform(-size, size), random.uniform(-size, size), random.uniform(-size, size)};
+  return curve;
+}
+
 }  // namespace ligature::knot

@@ -1,0 +1,304 @@
+#include "sim/knot/tie.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+namespace ligature::knot {
+
+namespace {
+
+constexpr double kEnough = 0.1;  // share of directions from which on a sum of throws is believed
+
+struct At {
+  Pass pass;
+  double place;
+};
+
+/// Summands of a knot: stretches of the walk in which every crossing is met twice, smallest first, taken out one after
+/// the other.
+std::vector<std::vector<At>> summands(const Projection& p) {
+  std::vector<At> walk;
+  for (std::size_t i = 0; i < p.diagram.components[0].size(); ++i)
+    walk.push_back({p.diagram.components[0][i], p.place[0][i]});
+  std::vector<std::vector<At>> out;
+  while (!walk.empty()) {
+    const std::size_t n = walk.size();
+    std::vector<std::size_t> mate(n);
+    std::map<std::uint32_t, std::size_t> seen;
+    for (std::size_t i = 0; i < n; ++i) {
+      const auto [it, fresh] = seen.try_emplace(walk[i].pass.crossing, i);
+      if (!fresh) mate[i] = it->second, mate[it->second] = i;
+    }
+    std::size_t best_start = 0, best = n;
+    for (std::size_t s = 0; s < n; ++s) {
+      std::size_t reach = 0, open = 0;  // passes from s on whose mates lie within, seen so far
+      for (std::size_t k = 0; k < best && k < n; ++k) {
+        const std::size_t i = (s + k) % n, m = (mate[i] + n - s) % n;
+        reach = std::max(reach, m);
+        open = k;
+        if (reach <= k && k + 1 < best) {
+          best = k + 1, best_start = s;
+          break;
+        }
+      }
+      (void)open;
+    }
+    std::vector<At> factor, rest;
+    for (std::size_t k = 0; k < n; ++k) (k < best ? factor : rest).push_back(walk[(best_start + k) % n]);
+    out.push_back(std::move(factor));
+    walk = std::move(rest);
+  }
+  return out;
+}
+
+/// Crossings of T(2, k) drawn as a closed two-strand braid, with its sign; 0 for anything else.
+int torus_two(const std::vector<At>& factor, const std::vector<std::int8_t>& sign) {
+  const std::size_t n = factor.size(), k = n / 2;
+  if (k < 3 || k % 2 == 0) return 0;
+  const int s = sign[factor[0].pass.crossing];
+  for (std::size_t i = 0; i < n; ++i) {
+    if (sign[factor[i].pass.crossing] != s) return 0;
+    if (factor[i].pass.over == factor[(i + 1) % n].pass.over) return 0;
+    if (factor[i].pass.crossing != factor[(i + k) % n].pass.crossing) return 0;
+  }
+  return s * static_cast<int>(k);
+}
+
+/// Both strands from loaded end to tail, shortened, with the place of every point left: 0 loaded end to 1 tail.
+struct Strands {
+  Curve curve[2];
+  std::vector<double> place[2];
+  bool joined_at_load = false;  ///< one thread: the loaded ends are neighbours
+};
+
+/// Along which ends are drawn out: tails one way and loaded ends the other, or (crosswise) the first one's tail and the
+/// second one's loaded end one way. Far ends are joined there.
+Vec3 drawn_out(Vec3 end, Vec3 direction, bool forwards) {
+  return end + (forwards ? kFar : -kFar) * direction;
+}
+
+Strands shortened(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
+  std::vector<Ray> rays;
+  for (std::size_t k = 0; k < directions; ++k)
+    for (const Curve* c : {&a, &b})
+      for (const bool forwards : {true, false}) {
+        rays.push_back({c->back(), drawn_out(c->back(), direction(k), forwards)});
+        if (!joined_at_load) rays.push_back({c->front(), drawn_out(c->front(), direction(k), forwards)});
+      }
+  if (joined_at_load) rays.push_back({a.front(), b.front()});
+  Shortened left = shorten_open({a, b}, rays);
+  Strands out;
+  out.joined_at_load = joined_at_load;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const double last = static_cast<double>((i == 0 ? a : b).size() - 1);
+    for (const std::size_t n : left.kept[i]) out.place[i].push_back(static_cast<double>(n) / last);
+    out.curve[i] = std::move(left.curves[i]);
+  }
+  return out;
+}
+
+/// The first strand to its tail, then the second one: from its tail, or (crosswise) from its loaded end.
+Curve joined(const Strands& s, Vec3 direction, bool crosswise) {
+  Curve out = s.curve[0];
+  Curve other = s.curve[1];
+  if (!crosswise) std::reverse(other.begin(), other.end());
+  out.push_back(drawn_out(s.curve[0].back(), direction, true));
+  out.push_back(drawn_out(other.front(), direction, true));
+  out.insert(out.end(), other.begin(), other.end());
+  if (s.joined_at_load) return out;
+  out.push_back(drawn_out(other.back(), direction, false));
+  out.push_back(drawn_out(s.curve[0].front(), direction, false));
+  return out;
+}
+
+struct Reading {
+  std::vector<Throw> throws;
+  int alone = 0;
+  std::string word;  // what is counted as the same answer
+};
+
+/// Place on a strand of a place along its shortened curve.
+double on_strand(const std::vector<double>& place, double at) {
+  at = std::clamp(at, 0.0, static_cast<double>(place.size() - 1));
+  const auto i = std::min(static_cast<std::size_t>(at), place.size() - 2);
+  const double part = at - static_cast<double>(i);
+  return place[i] + part * (place[i + 1] - place[i]);
+}
+
+/// Nothing where the closed curve is no sum of throws.
+std::optional<Reading> read(const Projection& p, const Strands& strands, bool crosswise) {
+  Reading out;
+  const double a_last = static_cast<double>(strands.curve[0].size() - 1);
+  const double b_first = a_last + 3, b_last = b_first + static_cast<double>(strands.curve[1].size() - 1);
+  for (const std::vector<At>& factor : summands(p)) {
+    double sum[2] = {0, 0};
+    int count[2] = {0, 0};
+    for (const At& at : factor) {
+      // Beyond the ends counts as at the ends: half the way from tail to tail for each, and the same at the loads.
+      const std::size_t which = at.place > a_last + 1.5 && at.place < b_last + 1.5 ? 1 : 0;
+      const double along = which == 0  ? (at.place > b_last ? 0.0 : at.place)
+                           : crosswise ? at.place - b_first
+                                       : b_last - at.place;
+      sum[which] += on_strand(strands.place[which], along);
+      ++count[which];
+    }
+    if (count[0] == 0 || count[1] == 0) {
+      ++out.alone;
+      continue;
+    }
+    const int k = torus_two(factor, p.diagram.sign);
+    if (k == 0) return std::nullopt;
+    out.throws.push_back({(std::abs(k) - 1) / 2, k > 0 ? 1 : -1, sum[0] / count[0], sum[1] / count[1]});
+  }
+  std::stable_sort(out.throws.begin(), out.throws.end(), [&](const Throw& x, const Throw& y) {
+    return x.first + (crosswise ? -x.second : x.second) < y.first + (crosswise ? -y.second : y.second);
+  });
+  for (const Throw& t : out.throws) out.word += std::to_string(t.hand * t.wraps) + ' ';
+  out.word += '/' + std::to_string(out.alone);
+  return out;
+}
+
+std::string notation(const std::vector<Throw>& throws) {
+  std::string out;
+  for (std::size_t i = 0; i < throws.size(); ++i) {
+    if (i > 0) out += throws[i].hand == throws[i - 1].hand ? 'x' : '=';
+    out += std::to_string(throws[i].wraps);
+  }
+  return out;
+}
+
+Tie tie_named(const std::string& text, bool crosswise) {
+  if (text == "1=1") return crosswise ? Tie::thief : Tie::reef;
+  if (text == "1x1") return crosswise ? Tie::grief : Tie::granny;
+  if (!crosswise && text.starts_with("2=1") && text.find_first_not_of("=1", 1) == std::string::npos)
+    return Tie::surgeon;
+  return Tie::none;
+}
+
+struct Count {
+  std::size_t votes = 0;
+  Reading reading;
+  bool crosswise = false;
+};
+
+struct Poll {
+  std::map<std::string, Count> counts;
+  std::size_t answers[2] = {0, 0};  // joined end to end, crosswise
+  std::size_t sums = 0;             // of two throws or more
+  std::size_t unread = 0;           // joined end to end, neither throws nor a round circle
+  Error wrong{Error::Kind::usage, "no directions"};
+
+  void ask(const Strands& strands, Vec3 direction, bool crosswise) {
+    const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3);
+    if (!seen) {
+      wrong = seen.error();
+      return;
+    }
+    ++answers[crosswise ? 1 : 0];
+    const auto reading = read(*seen, strands, crosswise);
+    if (!reading) {
+      unread += crosswise ? 0 : 1;
+      return;
+    }
+    sums += reading->throws.size() >= 2 ? 1 : 0;
+    Count& c = counts[(crosswise ? "x" : "=") + reading->word];
+    if (c.votes++ == 0) c.reading = *reading, c.crosswise = crosswise;
+  }
+  bool conclusive(const Count& c) const {
+    return c.reading.throws.size() >= 2 &&
+           static_cast<double>(c.votes) >= kEnough * static_cast<double>(answers[c.crosswise ? 1 : 0]);
+  }
+  /// The most frequent sum of throws, however joined; without one, the most frequent answer joined end to end.
+  const Count* best() const {
+    const Count* out = nullptr;
+    for (const auto& [word, c] : counts) {
+      if (!conclusive(c) && (c.crosswise || c.reading.throws.size() >= 2)) continue;
+      const bool better = out == nullptr || (conclusive(c) != conclusive(*out) ? conclusive(c) : c.votes > out->votes);
+      if (better) out = &c;
+    }
+    return out;
+  }
+};
+
+TieReport report(const Poll& poll, const Count& c) {
+  TieReport out;
+  out.throws = c.reading.throws;
+  out.knots_in_one_strand = c.reading.alone;
+  out.crosswise = c.crosswise;
+  out.notation = notation(out.throws);
+  out.tie = out.knots_in_one_strand == 0 ? tie_named(out.notation, out.crosswise) : Tie::none;
+  out.share = static_cast<double>(c.votes) / static_cast<double>(poll.answers[c.crosswise ? 1 : 0]);
+  out.confidence = poll.conclusive(c) ? static_cast<double>(c.votes) / static_cast<double>(poll.sums) : out.share;
+  return out;
+}
+
+/// Strands from loaded end to tail, out of `prepared`.
+Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
+  TieReport whole;
+  // Free tails may be wound round the standing parts: what is tied shows when they are cut shorter.
+  for (const double left : {1.0, 0.85, 0.7, 0.55, 0.4}) {
+    Curve cut[2] = {a, b};
+    for (Curve& c : cut) {
+      const auto n = static_cast<std::size_t>(std::ceil(left * static_cast<double>(c.size())));
+      if (n < 2) return whole;
+      c.resize(std::min(n, c.size()));
+    }
+    const Strands strands = shortened(cut[0], cut[1], joined_at_load, directions);
+    Poll poll;
+    for (std::size_t k = 0; k < directions; ++k) {
+      poll.ask(strands, direction(k), false);
+      if (!joined_at_load) poll.ask(strands, direction(k), true);
+    }
+    if (poll.answers[0] == 0) return left == 1.0 ? Result<TieReport>(unexpected(poll.wrong)) : Result<TieReport>(whole);
+    const Count* best = poll.best();
+    TieReport found;
+    if (best != nullptr) {
+      found = report(poll, *best);
+      for (Throw& t : found.throws) t.first *= left, t.second *= left;
+    }
+    if (left == 1.0) whole = found;
+    if (best != nullptr && poll.conclusive(*best)) return found;
+    if (2 * poll.unread < poll.answers[0]) return whole;
+  }
+  return whole;
+}
+
+}  // namespace
+
+const char* name(Tie tie) {
+  switch (tie) {
+    case Tie::none:
+      return "none";
+    case Tie::reef:
+      return "reef";
+    case Tie::granny:
+      return "granny";
+    case Tie::thief:
+      return "thief";
+    case Tie::grief:
+      return "grief";
+    case Tie::surgeon:
+      return "surgeon";
+  }
+  return "none";
+}
+
+Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions) {
+  const Result<Curves> ready = prepared({first, second}, false);
+  if (!ready) return unexpected(ready.error());
+  return tie_of_strands((*ready)[0], (*ready)[1], false, directions);
+}
+
+Result<TieReport> tie_of(const Curve& thread, std::size_t directions) {
+  const Result<Curves> ready = prepared({thread}, false);
+  if (!ready) return unexpected(ready.error());
+  const Curve& c = (*ready)[0];
+  if (c.size() < 4) return TieReport{};  // straight lines are not tied
+  const auto middle = static_cast<std::ptrdiff_t>(c.size() / 2);
+  const Curve a(c.rend() - middle, c.rend()), b(c.begin() + middle, c.end());
+  return tie_of_strands(a, b, true, directions);
+}
+
+}  // namespace ligature::knot

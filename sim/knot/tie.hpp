@@ -1,0 +1,54 @@
+#pragma once
+/// Surgical ties: throws counted and told apart by the topology of the strands.
+///
+/// A throw of w wraps winds the two strands round each other by 2 w + 1 half turns. Its summand of the closed curve is
+/// the torus knot T(2, 2 w + 1), left- or right-handed, so a tie's closed curve is a sum of such knots: reef 1=1 is
+/// 3_1#m3_1, granny 1x1 is 3_1#3_1, surgeon's 2=1 is 5_1#m3_1 and so on. Two throws of opposite hand in a row are
+/// written =, of the same hand x. Which ends are joined tells the rest:
+///
+///     reef, granny    loaded end with loaded end, tail with tail give the sum; thief, grief: each loaded end with the
+///                     other thread's tail does
+///
+/// The other way of joining, and every view in which the free ends are wound round each other besides, give knots that
+/// are no sums (two or more rational tangles and a twist: Montesinos knots, which are prime), so a sum found in some
+/// directions is conclusive. Throws stand in the order in which the strands meet them, from the loaded ends on.
+/// Source of the notation: [Tera 1976].
+#include <string>
+#include <vector>
+
+#include "sim/knot/closure.hpp"
+
+namespace ligature::knot {
+
+enum class Tie { none, reef, granny, thief, grief, surgeon };
+/// `none`, `reef`, ... as files and answers write it.
+const char* name(Tie tie);
+
+/// One throw.
+struct Throw {
+  int wraps = 0;      ///< 1 single, 2 double, ...
+  int hand = 0;       ///< +1 right-handed winding, -1 left-handed
+  double first = 0;   ///< where on the first strand, 0 loaded end to 1 tail, by number of points
+  double second = 0;  ///< where on the second one
+};
+
+struct TieReport {
+  Tie tie = Tie::none;
+  std::vector<Throw> throws;  ///< from the loaded ends to the tails; empty: the strands are not tied
+  std::string notation;       ///< `1=1`, `1x1`, `2=1`, `2=1=1`, `1`; empty without throws
+  bool crosswise = false;     ///< each loaded end belongs with the other strand's tail (thief, grief)
+  double confidence = 0;      ///< of two throws or more: share of the closures that are sums of throws which give this
+                              ///< one; otherwise `share`
+  double share = 0;           ///< of all closures with this joining that give this answer
+  int knots_in_one_strand = 0;  ///< summands that one strand forms alone, which are no throws
+};
+
+/// Two strands, each from its loaded end to its tail.
+/// Errors: as `close`.
+Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions = 24);
+
+/// One thread round tissue: tail, standing part, tail. The standing part is taken to be in the middle, by number of
+/// points; only order and places of throws depend on it.
+Result<TieReport> tie_of(const Curve& thread, std::size_t directions = 24);
+
+}  // namespace ligature::knot

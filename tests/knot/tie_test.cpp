@@ -1,0 +1,151 @@
+#include "sim/knot/tie.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "points.hpp"
+#include "scenes.hpp"
+
+namespace ligature::knot {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* notation;
+  double diameter;
+};
+const Case kTies[] = {
+    {"reef_02mm", "1=1", 0.2},      {"granny_02mm", "1x1", 0.2},   {"thief_02mm", "1=1", 0.2},
+    {"grief_02mm", "1x1", 0.2},     {"surgeon_02mm", "2=1", 0.2},  {"surgeon_locked_02mm", "2=1=1", 0.2},
+    {"reef_1mm", "1=1", 1.0},       {"granny_1mm", "1x1", 1.0},    {"thief_1mm", "1=1", 1.0},
+    {"grief_1mm", "1x1", 1.0},      {"reef_0025mm", "1=1", 0.025}, {"granny_0025mm", "1x1", 0.025},
+    {"thief_0025mm", "1=1", 0.025}, {"grief_0025mm", "1x1", 0.025}};
+
+std::string first_word(const char* text) {
+  return std::string(text).substr(0, std::string(text).find('_'));
+}
+Curves both(const std::string& name) {
+  return {scenario_points(name + "_left"), scenario_points(name + "_right")};
+}
+std::string told(const Curves& c) {
+  const auto tie = c.size() == 1 ? tie_of(c[0]) : tie_of(c[0], c[1]);
+  if (!tie) return tie.error().message;
+  return std::string(name(tie->tie)) + " " + tie->notation;
+}
+
+TEST(KnotTie, ShippedTiesAreTold) {
+  for (const Case& c : kTies) EXPECT_EQ(told(both(c.name)), first_word(c.name) + " " + c.notation) << c.name;
+}
+
+TEST(KnotTie, TightTiesAreTold) {
+  // Curves of `ligature sim` while a tie is set and after it was loaded.
+  for (const char* tie : {"reef", "granny", "thief", "grief", "surgeon"})
+    for (const char* stage : {"set", "late"}) {
+      const std::string file = std::string("tests/knot/data/") + tie + "_" + stage;
+      const std::string notation = std::string(tie) == "surgeon" ? "2=1" : std::string(tie)[0] == 'g' ? "1x1" : "1=1";
+      EXPECT_EQ(told({points_of(file + "_left.csv"), points_of(file + "_right.csv")}), tie + (" " + notation)) << file;
+    }
+}
+
+TEST(KnotTie, AnyViewAndAnySegmentLengthTellTheSame) {
+  Random random(21);
+  for (const Case& c : kTies)
+    for (int k = 0; k < 4; ++k) {
+      Curves curves = turned_and_moved(both(c.name), random);
+      // Noise first: on pieces shorter than it, it would tie knots of its own.
+      for (Curve& s : curves) s = noisy(s, random, 0.05 * c.diameter);
+      const auto step = static_cast<std::size_t>(1 + random.next() % 3);
+      for (Curve& s : curves) s = random.next() % 2 == 0 ? cut_at_random(s, random) : thinned(s, step);
+      if (random.next() % 2 == 0) std::swap(curves[0], curves[1]);
+      EXPECT_EQ(told(curves), first_word(c.name) + " " + c.notation) << c.name;
+    }
+}
+
+TEST(KnotTie, MirrorKeepsTheNameAndTurnsTheHands) {
+  for (const char* name : {"reef_02mm", "granny_02mm", "thief_02mm", "surgeon_02mm"}) {
+    const Curves c = both(name);
+    const auto tie = tie_of(c[0], c[1]), other = tie_of(mirrored(c[0]), mirrored(c[1]));
+    ASSERT_TRUE(tie && other);
+    EXPECT_EQ(tie->tie, other->tie);
+    ASSERT_EQ(tie->throws.size(), other->throws.size());
+    for (std::size_t i = 0; i < tie->throws.size(); ++i) EXPECT_EQ(tie->throws[i].hand, -other->throws[i].hand);
+  }
+}
+
+TEST(KnotTie, WhichEndsAreLoadedTellsReefFromThief) {
+  const Curves reef = both("reef_02mm"), granny = both("granny_02mm");
+  EXPECT_EQ(told({reef[0], reversed(reef[1])}), "thief 1=1");
+  EXPECT_EQ(told({reversed(reef[0]), reef[1]}), "thief 1=1");
+  EXPECT_EQ(told({reversed(reef[0]), reversed(reef[1])}), "reef 1=1");
+  EXPECT_EQ(told({granny[0], reversed(granny[1])}), "grief 1x1");
+  EXPECT_EQ(told({reversed(granny[0]), reversed(granny[1])}), "granny 1x1");
+}
+
+TEST(KnotTie, ThrowsStandInTheOrderInWhichTheyWereTied) {
+  const Curves c = both("surgeon_02mm");
+  const auto tie = tie_of(c[0], c[1]), back = tie_of(reversed(c[0]), reversed(c[1]));
+  ASSERT_TRUE(tie && back);
+  EXPECT_EQ(tie->notation, "2=1");
+  EXPECT_EQ(back->notation, "1=2");
+  EXPECT_LT(tie->throws[0].first, tie->throws[1].first);
+  EXPECT_LT(tie->throws[0].second, tie->throws[1].second);
+}
+
+TEST(KnotTie, OneThreadRoundTissueIsTold) {
+  EXPECT_EQ(told({scenario_points("square_02mm")}), "reef 1=1");
+  EXPECT_EQ(told({scenario_points("two_squares_02mm")}), "none 1=1=1=1");
+  EXPECT_EQ(told({scenario_points("overhand_02mm")}), "none 1");
+  EXPECT_EQ(told({scenario_points("double_overhand_02mm")}), "none 2");
+  EXPECT_EQ(told({scenario_points("slack_02mm")}), "none ");
+  EXPECT_EQ(told({scenario_points("wound_02mm")}), "none ");
+}
+
+TEST(KnotTie, WhatIsWoundButNotTiedIsNoTie) {
+  for (const char* name : {"pair_2", "pair_4", "pair_6", "pair_8"})
+    EXPECT_EQ(told({scenario_points(name + std::string("_first")), scenario_points(name + std::string("_second"))}),
+              "none ");
+}
+
+TEST(KnotTie, MotionsThatCrossNothingKeepIt) {
+  Random random(22);
+  for (const char* name : {"reef_02mm", "granny_02mm", "surgeon_02mm", "thief_02mm"}) {
+    Curves curves = both(name);
+    for (Curve& c : curves) c = thinned(c, 2);
+    const std::string before = told(curves);
+    // The ends are carried along as they are; closing edges of the polygons lie far beyond them.
+    Curves rings = curves;
+    double far = 100;
+    for (Curve& c : rings) {
+      const Vec3 out = c.front() + Vec3{0, 0, far}, back = c.back() + Vec3{0, 0, far};
+      c.push_back(back);
+      c.push_back(out);
+      far += 10;
+    }
+    std::size_t moved = 0;
+    for (int k = 0; k < 3000; ++k) {
+      const std::size_t c = random.next() % 2, n = curves[c].size();
+      const std::size_t i = 1 + random.next() % (n - 2);
+      const Vec3 d{random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1)};
+      moved += moved_freely(rings, c, i, rings[c][i] + 0.3 * d) ? 1 : 0;
+    }
+    EXPECT_GT(moved, 500u);
+    for (std::size_t c = 0; c < 2; ++c) rings[c].resize(curves[c].size());
+    EXPECT_EQ(told(rings), before) << name;
+  }
+}
+
+TEST(KnotTie, WhatIsNoStrandIsAnError) {
+  const Curve line{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}};
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(tie_of({}));
+  EXPECT_FALSE(tie_of(Curve{{0, 0, 0}}));
+  EXPECT_FALSE(tie_of(line, Curve{}));
+  EXPECT_FALSE(tie_of(line, Curve{{0, 1, 0}, {nan, 0, 0}}));
+  EXPECT_FALSE(tie_of(line, line));
+  EXPECT_EQ(told({line}), "none ");
+  EXPECT_EQ(told({line, {{0, 0, 1}, {1, 0.1, 1}}}), "none ");
+}
+
+}  // namespace
+}  // namespace ligature::knot
