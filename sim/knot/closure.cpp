@@ -58,7 +58,7 @@ std::string key(const Diagram& diagram) {
   return out;
 }
 
-Result<std::vector<Vote>> close(const Curves& open, const Namer& namer, std::size_t directions) {
+Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::size_t directions) {
   const Result<Curves> ready = prepared(open, false);
   if (!ready) return unexpected(ready.error());
   std::vector<Ray> rays;
@@ -98,10 +98,10 @@ Result<Core> core(const Curve& open, const std::string& name, const Namer& namer
     if (end - begin < 2) return false;
     const Curve part(open.begin() + static_cast<std::ptrdiff_t>(begin),
                      open.begin() + static_cast<std::ptrdiff_t>(end));
-    const auto votes = close({part}, namer, directions);
+    const auto votes = closures({part}, namer, directions);
     return votes && votes->front().name == name && votes->front().share > 0.5;
   };
-  const auto whole = close({open}, namer, directions);
+  const auto whole = closures({open}, namer, directions);
   if (!whole) return unexpected(whole.error());
   if (!holds(0, open.size())) return failure("most closures of the whole curve are not " + name);
   // A count that holds and one that does not (the larger), halved until they differ by one.

@@ -33,7 +33,7 @@ inline constexpr double kFar = 4.0;
 /// Names of the closures of open curves in `directions` even directions, most frequent first; equal shares by name.
 /// Directions in which a drawn out end touches a curve are left out.
 /// Errors: usage for what `prepared` (open) refuses; failed where the curves themselves touch or cross.
-Result<std::vector<Vote>> close(const Curves& open, const Namer& namer, std::size_t directions = 64);
+Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::size_t directions = 64);
 
 /// The part of an open curve that its knot needs: a stretch that still has the name `name` for most directions, found
 /// by taking points off each end by halving, then off both in proportion.
@@ -42,7 +42,7 @@ struct Core {
   double length_share = 0;         ///< its length over the whole length: small for a knot that is tight, near 1 for one
                                    ///< that needs the ends where they are
 };
-/// Errors: as `close`; failed where the whole curve does not have that name for most directions.
+/// Errors: as `closures`; failed where the whole curve does not have that name for most directions.
 Result<Core> core(const Curve& open, const std::string& name, const Namer& namer, std::size_t directions = 16);
 
 }  // namespace ligature::knot

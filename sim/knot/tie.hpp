@@ -44,7 +44,7 @@ struct TieReport {
 };
 
 /// Two strands, each from its loaded end to its tail.
-/// Errors: as `close`.
+/// Errors: as `closures`.
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions = 24);
 
 /// One thread round tissue: tail, standing part, tail. The standing part is taken to be in the middle, by number of

@@ -27,7 +27,7 @@ TEST(KnotClosure, LongTailsMakeTheKnotCertain) {
                {"slack_02mm", "1:1"},
                {"figure_eight_02mm", "1:5"}};
   for (const auto& c : cases) {
-    const auto votes = close({scenario_points(c.file)}, by_determinant);
+    const auto votes = closures({scenario_points(c.file)}, by_determinant);
     ASSERT_TRUE(votes) << votes.error().message;
     EXPECT_EQ(votes->front().name, c.want) << c.file;
     EXPECT_GT(votes->front().share, 0.5) << c.file;
@@ -46,7 +46,8 @@ TEST(KnotClosure, AKnotThatIsThereIsToldFromOneThatIsNot) {
   EXPECT_GT(knot->begin, 0u);
   EXPECT_LT(knot->end, whole.size());
   const auto votes_of = [&](std::size_t end) {
-    const auto votes = close({Curve(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(end))}, by_determinant);
+    const auto votes =
+        closures({Curve(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(end))}, by_determinant);
     EXPECT_TRUE(votes);
     for (const Vote& v : *votes)
       if (v.name == "1:3") return v.share;
@@ -60,7 +61,7 @@ TEST(KnotClosure, AKnotThatIsThereIsToldFromOneThatIsNot) {
 }
 
 TEST(KnotClosure, SeveralCurvesAreALink) {
-  const auto votes = close({scenario_points("pair_4_first"), scenario_points("pair_4_second")}, by_determinant);
+  const auto votes = closures({scenario_points("pair_4_first"), scenario_points("pair_4_second")}, by_determinant);
   ASSERT_TRUE(votes);
   EXPECT_EQ(votes->front().simplest.diagram.components.size(), 2u);
 }
@@ -104,7 +105,7 @@ TEST(KnotClosure, TakesAnyPoints) {
       }
     }
     if (kind == 7 && curves == 2) c[1] = c[0];  // coincident strands
-    const auto votes = close(c, by_determinant, 4);
+    const auto votes = closures(c, by_determinant, 4);
     (votes ? answers : errors) += 1;
     const auto closed = simplified_diagram(c);
     if (closed) {
