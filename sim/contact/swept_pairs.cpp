@@ -137,6 +137,7 @@ SweptPairs::SweptPairs(std::size_t most_edges, std::size_t most_pairs)
   }
   used_.resize(levels_.size());
   near_.reserve(levels_[0].size());
+  groups_.reserve(levels_[0].size() / kWidth + 1);
   pairs_.reserve(most_pairs);
 }
 
@@ -158,14 +159,17 @@ bool SweptPairs::search(const Strand* strands, std::size_t count, const Vector3d
   build(reach);
   if (what != nullptr) mark_stretches(strands, *what);
   for (std::size_t leaf = 0; leaf < blocks_; ++leaf) {
-    if (names_[leaf].valid == 0) continue;
-    near_.clear();
-    if (levels_.size() == 1) {
-      near_.push_back({0, 0xff});
-    } else {
-      gather(levels_.size() - 1, 0, leaf, levels_[1][leaf / kWidth], leaf % kWidth);
+    if (leaf % kWidth == 0) {
+      groups_.clear();
+      if (top_ < 2) {
+        groups_.push_back(0);
+      } else {
+        gather_groups(top_, 0, leaf / kWidth);
+      }
     }
-    if (!emit(strands, x1, leaf, reach, what)) return false;
+    if (names_[leaf].valid == 0) continue;
+    gather(leaf);
+    if (!near_.empty() && !emit(strands, x1, leaf, reach, what)) return false;
   }
   return all;
 }
@@ -194,7 +198,7 @@ bool SweptPairs::place(const Strand* strands, std::size_t count, const Vector3d*
       blocks_ += edges / kWidth + 1;
       for (std::size_t block = first; block < blocks_; ++block) {
         const std::size_t from = (block - first) * kWidth, lanes = std::min(kWidth, edges - std::min(edges, from));
-        names_[block] = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(from), (1U << lanes) - 1U, 0};
+        names_[block] = {static_cast<std::uint32_t>(s), static_cast<std::uint32_t>(from), (1U << lanes) - 1U, 0, 0, 0};
       }
       edges_ += edges;
       if (!finite) {
@@ -266,22 +270,28 @@ void SweptPairs::leave_out(const Strand& strand, const Vector3d* x1, std::size_t
   for (std::size_t i = 0; i < edges; ++i) {
     if (finite(i) && finite(strand.next(i))) continue;
     names_[block + i / kWidth].valid &= ~(1U << (i % kWidth));
+    names_[block + i / kWidth].broken = 1;
     ++skipped_;
   }
 }
 
 void SweptPairs::build(double reach) noexcept {
   rounding_ = kRounding * std::min(furthest_ + std::abs(reach), kMostFloat) + 1e-37;
-  const float grow = bounded(0.5 * reach + rounding_);
+  const float grow = bounded(0.5 * reach + rounding_), rise = bounded(std::max(reach, 0.0) + 2 * rounding_);
   for (std::size_t b = 0; b < blocks_; ++b) {
     Block& block = levels_[0][b];
     const unsigned valid = names_[b].valid;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
+    names_[b].rising = 0;
+    for (unsigned axis = 0; axis < 3; ++axis) {
       const float *const from = at_[0][axis].data() + b * kWidth, *const to = at_[1][axis].data() + b * kWidth;
       const Lanes p = load(from), q = load(from + 1), p1 = load(to), q1 = load(to + 1);
-      store(block.low[axis], less(less(p, q), less(p1, q1)) - grow);
-      store(block.high[axis], more(more(p, q), more(p1, q1)) + grow);
+      const Lanes low = less(p, p1), high = more(p, p1), next_low = less(q, q1), next_high = more(q, q1);
+      store(block.low[axis], less(low, next_low) - grow);
+      store(block.high[axis], more(high, next_high) + grow);
+      names_[b].rising |= static_cast<unsigned>((valid & ~bits(next_low - high > rise)) == 0) << (2 * axis) |
+                          static_cast<unsigned>((valid & ~bits(low - next_high > rise)) == 0) << (2 * axis + 1);
     }
+    if (names_[b].broken != 0) names_[b].rising = 0;
     if (valid == 0xffU) continue;
     for (std::size_t lane = 0; lane < kWidth; ++lane) {
       if ((valid >> lane & 1U) != 0) continue;
@@ -292,8 +302,11 @@ void SweptPairs::build(double reach) noexcept {
     }
   }
   used_[0] = blocks_;
+  top_ = 0;
   for (std::size_t level = 1; level < levels_.size(); ++level) {
     const std::size_t nodes = used_[level - 1];
+    if (nodes == 1) break;
+    top_ = level;
     used_[level] = (nodes + kWidth - 1) / kWidth;
     for (std::size_t node = 0; node < used_[level] * kWidth; ++node) {
       Block& block = levels_[level][node / kWidth];
@@ -369,7 +382,7 @@ void SweptPairs::mark_stretches(const Strand* strands, const Nearness& what) noe
     const float length = chord.norm();
     if (!(length > 0 && length < kNothing)) continue;
     const Lanes3 axis = {spread(chord.x() / length), spread(chord.y() / length), spread(chord.z() / length)};
-    bool straight = true;
+    bool straight = name.broken == 0 && !(goes_on && names_[b + 1].broken != 0);
     for (std::size_t k = 0; straight && k < (goes_on ? 2U : 1U); ++k) {
       const std::size_t at = (b + k) * kWidth;
       const auto edges = [&](const std::array<Eigen::ArrayXf, 3>& x) {
@@ -387,21 +400,47 @@ void SweptPairs::mark_stretches(const Strand* strands, const Nearness& what) noe
   }
 }
 
-/// Leaves from `asking` on under `block` of `level` that overlap lane `lane` of `box`, in ascending order.
-void SweptPairs::gather(std::size_t level, std::size_t block, std::size_t asking, const Block& box,
-                        std::size_t lane) noexcept {
-  const std::size_t first = asking >> (3 * (level - 1));  // node of this level that holds the asking leaf
+/// Whether no edge of `block` comes near another one of it, or of `other`, the next, but those that share a vertex: all
+/// are one stretch, or rise along one axis.
+bool SweptPairs::follow(std::size_t block, std::size_t other) const noexcept {
+  const Name &a = names_[block], &b = names_[other];
+  return a.strand == b.strand && (a.straight != 0 || (a.rising & b.rising) != 0);
+}
+
+/// Blocks of level 1 from `asking` on, under `block` of `level`, that it overlaps, in ascending order.
+void SweptPairs::gather_groups(std::size_t level, std::size_t block, std::size_t asking) noexcept {
+  const std::size_t first = asking >> (3 * (level - 2));  // node of this level that holds the asking one
   const std::size_t node = block * kWidth;
   if (first >= node + kWidth) return;
-  unsigned mask = overlaps(box, lane, levels_[level][block]);
+  unsigned mask = overlaps(levels_[2][asking / kWidth], asking % kWidth, levels_[level][block]);
   if (first > node) mask &= 0xffU << (first - node);
   for (; mask != 0; mask &= mask - 1) {
     const std::size_t child = node + static_cast<std::size_t>(std::countr_zero(mask));
-    if (level == 1) {
-      near_.push_back(
-          {static_cast<std::uint32_t>(child), overlaps(levels_[1][block], child - node, levels_[0][asking])});
+    if (level == 2) {
+      groups_.push_back(static_cast<std::uint32_t>(child));
     } else {
-      gather(level - 1, child, asking, box, lane);
+      gather_groups(level - 1, child, asking);
+    }
+  }
+}
+
+/// Leaves from `asking` on in groups_ that it overlaps, in ascending order.
+void SweptPairs::gather(std::size_t asking) noexcept {
+  near_.clear();
+  const auto before = [&] { return asking > 0 && names_[asking - 1].straight != 0 && follow(asking - 1, asking); };
+  if (top_ == 0) {
+    if (!follow(0, 0)) near_.push_back({0, 0xff});
+    return;
+  }
+  for (const std::uint32_t group : groups_) {
+    const Block& boxes = levels_[1][group];
+    const std::size_t node = group * kWidth;
+    unsigned mask = overlaps(levels_[1][asking / kWidth], asking % kWidth, boxes);
+    if (asking > node) mask &= 0xffU << (asking - node);
+    for (; mask != 0; mask &= mask - 1) {
+      const std::size_t lane = static_cast<std::size_t>(std::countr_zero(mask)), leaf = node + lane;
+      if (leaf == asking ? follow(asking, asking) || before() : leaf == asking + 1 && follow(asking, leaf)) continue;
+      near_.push_back({static_cast<std::uint32_t>(leaf), overlaps(boxes, lane, levels_[0][asking])});
     }
   }
 }
@@ -461,15 +500,7 @@ bool SweptPairs::emit(const Strand* strands, const Vector3d* const* x1, std::siz
   const Name own = names_[asking];
   const Strand& strand = strands[own.strand];
   Bound bound;
-  if (what != nullptr) {
-    const bool before = asking > 0 && names_[asking - 1].strand == own.strand && names_[asking - 1].straight != 0;
-    const bool here = own.straight != 0;
-    std::erase_if(near_, [&](const Near& near) {
-      if (near.block == asking) return before || here;
-      return near.block == asking + 1 && names_[near.block].strand == own.strand && here;
-    });
-    if (!near_.empty()) bound = bound_of(strand, *what);
-  }
+  if (what != nullptr) bound = bound_of(strand, *what);
   const Vector3d* const to = x1 != nullptr && x1[own.strand] != nullptr ? x1[own.strand] : strand.x;
   unsigned rows = 0;
   for (const Near& near : near_) rows |= near.lanes;

@@ -72,6 +72,8 @@ class SweptPairs {
     std::uint32_t strand, first;  ///< its strand, the first of its edges
     std::uint32_t valid;          ///< lanes with an edge that is finite, a bit each
     std::uint32_t straight;       ///< its edges and the next block's are one stretch
+    std::uint32_t broken;         ///< has an edge that is not finite
+    std::uint32_t rising;         ///< all its edges go up, or down, along an axis by more than the reach: a bit each
   };
   struct Near {
     std::uint32_t block, lanes;  ///< lanes of the asking block that overlap the box of this one
@@ -87,7 +89,9 @@ class SweptPairs {
   void build(double reach) noexcept;
   void mark_stretches(const Strand* strands, const Nearness& what) noexcept;
   Bound bound_of(const Strand& strand, const Nearness& what) const noexcept;
-  void gather(std::size_t level, std::size_t block, std::size_t asking, const Block& box, std::size_t lane) noexcept;
+  bool follow(std::size_t block, std::size_t other) const noexcept;
+  void gather_groups(std::size_t level, std::size_t block, std::size_t asking) noexcept;
+  void gather(std::size_t asking) noexcept;
   bool emit(const Strand* strands, const Vector3d* const* x1, std::size_t asking, double reach,
             const Nearness* what) noexcept;
   unsigned not_apart(std::size_t asking, std::size_t lane, std::size_t block, unsigned mask, double reach,
@@ -100,6 +104,8 @@ class SweptPairs {
   std::vector<Name> names_;                 ///<                                                         (blocks)
   std::vector<std::vector<Block>> levels_;  ///< leaves first, one block at the end
   std::vector<std::size_t> used_;           ///< blocks of each level
+  std::size_t top_ = 0;                     ///< first level that has one
+  std::vector<std::uint32_t> groups_;       ///< blocks of level 1 that the asking one overlaps, itself first
   std::vector<Near> near_;                  ///< leaves that the asking one overlaps, itself first
   std::array<double, 3> origin_{};
   double furthest_ = 0, rounding_ = 0;  ///< of all coordinates from the origin; bound of what a difference is wrong by

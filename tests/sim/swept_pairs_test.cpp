@@ -212,6 +212,25 @@ TEST(SweptPairs, LeavesOutWhatIsNotFinite) {
   EXPECT_EQ(swept.skipped(), 1u + 2u + 3u);
   EXPECT_FALSE(swept.find(scene.strands.data(), 2, scene.ends(), nan));
   EXPECT_TRUE(swept.pairs().empty());
+  // What seems to go on in one direction but begins anew behind a gap.
+  for (std::size_t gap = 1; gap < 39; ++gap) {
+    Scene line;
+    std::vector<Vector3d> x(40);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = {static_cast<double>(i < gap ? i : i - gap), 0.01, 0};
+    x[gap] = {nan, 0, 0};
+    line.add(x, false);
+    line.ready();
+    for (Strand& strand : line.strands) strand.radius = 0.1, strand.rest_length = 1;
+    expect_same(line, 0);
+    Nearness what;
+    what.reach = 0.2;
+    what.neighbour_radii = what.least_arc = 3;
+    what.neighbour_reach = 2;
+    SweptPairs nearer(40, 10000);
+    EXPECT_TRUE(nearer.find_nearer(line.strands.data(), 1, nullptr, what));
+    const std::vector<EdgePair> pairs = by_definition(line, 0);
+    EXPECT_TRUE(std::includes(nearer.pairs().begin(), nearer.pairs().end(), pairs.begin(), pairs.end())) << gap;
+  }
   for (auto& x : scene.x) std::fill(x.begin(), x.end(), Vector3d::Constant(nan));
   EXPECT_TRUE(swept.find(scene.strands.data(), 2, scene.ends(), 0.2));
   EXPECT_TRUE(swept.pairs().empty());
