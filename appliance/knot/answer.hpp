@@ -18,6 +18,8 @@ struct Question {
   std::string ends;     ///< which end of which thread is what, where it is not the rule; empty: the rule
 };
 
+/// Of two tied threads `crossings` and `homfly` are those of the loop that they form with loaded end joined to loaded
+/// end and tail to tail (thief and grief: crosswise), `linking` that of the threads closed one by one.
 struct Answer {
   std::string name = "unknown";
   std::vector<std::string> candidates;
