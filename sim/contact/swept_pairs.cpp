@@ -38,10 +38,25 @@ void store(float* to, const Lanes& w) {
   std::memcpy(to, &w, sizeof w);
 }
 Lanes less(const Lanes& a, const Lanes& b) {
+#ifdef __AVX__
+  return _mm256_min_ps(a, b);
+#else
   return a < b ? a : b;
+#endif
 }
 Lanes more(const Lanes& a, const Lanes& b) {
+#ifdef __AVX__
+  return _mm256_max_ps(a, b);
+#else
   return a > b ? a : b;
+#endif
+}
+Four more(const Four& a, const Four& b) {
+#ifdef __SSE4_1__
+  return reinterpret_cast<Four>(_mm_max_epi32(reinterpret_cast<__m128i>(a), reinterpret_cast<__m128i>(b)));
+#else
+  return a > b ? a : b;
+#endif
 }
 Lanes spread(float x) {
   return x - Lanes{};
@@ -218,22 +233,17 @@ bool SweptPairs::convert(const Vector3d* x, std::size_t vertices, bool round, st
   const double* from = x->data();
   const double ox = origin_[0], oy = origin_[1], oz = origin_[2];
   const Doubles origin[3] = {{ox, oy, oz, ox}, {oy, oz, ox, oy}, {oz, ox, oy, oz}};
-  constexpr Doubles kMost = {kMostFloat, kMostFloat, kMostFloat, kMostFloat};
-  Doubles zero{};
-  Floats furthest{};
+  // The bits of floats without their sign are ordered as they are, and infinite or none at all beyond all others.
+  constexpr Four kSign = {0x7fffffff, 0x7fffffff, 0x7fffffff, 0x7fffffff};
+  Four furthest[3] = {};
   std::size_t i = 0;
   for (; i + 4 <= vertices; i += 4, from += 12) {
     Floats f[3];
     for (int k = 0; k < 3; ++k) {
       Doubles d;
       std::memcpy(&d, from + 4 * k, sizeof d);
-      zero += 0 * d;
-      d -= origin[k];
-      d = d < kMost ? d : kMost;
-      d = d > -kMost ? d : -kMost;
-      f[k] = __builtin_convertvector(d, Floats);
-      const Floats size = f[k] < 0 ? -f[k] : f[k];
-      furthest = size > furthest ? size : furthest;
+      f[k] = __builtin_convertvector(d - origin[k], Floats);
+      furthest[k] = more(furthest[k], reinterpret_cast<Four>(f[k]) & kSign);
     }
     // x0 y0 z0 x1 | y1 z1 x2 y2 | z2 x3 y3 z3
     const Floats xy = __builtin_shuffle(f[0], f[1], Four{0, 3, 6, 1}),
@@ -245,12 +255,14 @@ bool SweptPairs::convert(const Vector3d* x, std::size_t vertices, bool round, st
     std::memcpy(out[1] + i, &ys, sizeof ys);
     std::memcpy(out[2] + i, &zs, sizeof zs);
   }
-  double most = std::max(std::max(furthest[0], furthest[1]), std::max(furthest[2], furthest[3]));
-  double sum = zero[0] + zero[1] + zero[2] + zero[3];
+  const Four all = more(more(furthest[0], furthest[1]), furthest[2]);
+  double most = std::bit_cast<float>(std::max(std::max(all[0], all[1]), std::max(all[2], all[3])));
+  if (!(most < kMostFloat)) i = 0, most = 0;  // again, with more care
+  bool finite = true;
   for (; i < vertices; ++i) {
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const double v = x[i][static_cast<Eigen::Index>(axis)];
-      sum += 0 * v;
+      finite &= std::isfinite(v);
       out[axis][i] = std::isnan(v) ? 0.0F : bounded(v - origin_[axis]);
       most = std::max(most, static_cast<double>(std::abs(out[axis][i])));
     }
@@ -261,7 +273,7 @@ bool SweptPairs::convert(const Vector3d* x, std::size_t vertices, bool round, st
     for (std::size_t k = vertices; k < (vertices / kWidth + 2) * kWidth; ++k) o[k] = last;
   }
   furthest_ = std::max(furthest_, most);
-  return sum == 0;
+  return finite;
 }
 
 /// Edges with a coordinate that is not finite.
@@ -363,40 +375,52 @@ void SweptPairs::lay_out(const Strand& strand, std::size_t base, std::size_t edg
 
 /// Blocks whose edges and those of the next one all go on in one direction.
 void SweptPairs::mark_stretches(const Strand* strands, const Nearness& what) noexcept {
+  struct Edges {
+    Lanes3 from, to;
+    Lanes rest, least;
+    unsigned short_enough;
+  };
   Bound bound;
+  const auto edges_of_block = [&](std::size_t b) {
+    const std::size_t at = b * kWidth;
+    const auto edges = [&](const std::array<Eigen::ArrayXf, 3>& x) {
+      const float *const px = x[0].data() + at, *const py = x[1].data() + at, *const pz = x[2].data() + at;
+      return Lanes3{load(px + 1) - load(px), load(py + 1) - load(py), load(pz + 1) - load(pz)};
+    };
+    Edges e{edges(at_[0]), edges(at_[1]), load(arc_.data() + at + 1) - load(arc_.data() + at), {}, 0};
+    e.least = bound.going_on * e.rest + static_cast<float>(2 * rounding_);
+    const Lanes longest = bound.longest * e.rest;
+    e.short_enough = bits(dot(e.from, e.from) < longest * longest);
+    return e;
+  };
+  // All valid edges go on along the axis, whose length is not one.
+  const auto go_on = [&](std::size_t b, const Edges& e, const Lanes3& axis, const Lanes& length) {
+    const Lanes least = e.least * length;
+    const unsigned good = bits((dot(e.from, axis) > least) & (dot(e.to, axis) > least)) & e.short_enough;
+    return (names_[b].valid & ~good) == 0;
+  };
+  const auto end = [&](std::size_t b) {
+    return b * kWidth + static_cast<std::size_t>(std::bit_width(names_[b].valid));
+  };
   std::uint32_t strand = kNoStrand;
+  Edges here{}, next{};
   for (std::size_t b = 0; b < blocks_; ++b) {
     Name& name = names_[b];
-    if (name.strand != strand) bound = bound_of(strands[strand = name.strand], what);
-    name.straight = 0;
-    const bool goes_on = b + 1 < blocks_ && names_[b + 1].strand == strand;
-    if (!(bound.going_on > 0) || name.valid == 0) continue;
-    const auto vertex = [&](std::size_t i) {
-      return Eigen::Vector3f(at_[0][0][static_cast<Eigen::Index>(i)], at_[0][1][static_cast<Eigen::Index>(i)],
-                             at_[0][2][static_cast<Eigen::Index>(i)]);
-    };
-    const std::size_t lanes = static_cast<std::size_t>(std::bit_width(name.valid));
-    const std::size_t more_lanes = goes_on ? static_cast<std::size_t>(std::bit_width(names_[b + 1].valid)) : 0;
-    const std::size_t first = b * kWidth, last = lanes == kWidth ? first + kWidth + more_lanes : first + lanes;
-    const Eigen::Vector3f chord = vertex(last) - vertex(first);
-    const float length = chord.norm();
-    if (!(length > 0 && length < kNothing)) continue;
-    const Lanes3 axis = {spread(chord.x() / length), spread(chord.y() / length), spread(chord.z() / length)};
-    bool straight = name.broken == 0 && !(goes_on && names_[b + 1].broken != 0);
-    for (std::size_t k = 0; straight && k < (goes_on ? 2U : 1U); ++k) {
-      const std::size_t at = (b + k) * kWidth;
-      const auto edges = [&](const std::array<Eigen::ArrayXf, 3>& x) {
-        const float *const px = x[0].data() + at, *const py = x[1].data() + at, *const pz = x[2].data() + at;
-        return Lanes3{load(px + 1) - load(px), load(py + 1) - load(py), load(pz + 1) - load(pz)};
-      };
-      const Lanes3 from = edges(at_[0]), to = edges(at_[1]);
-      const Lanes rest = load(arc_.data() + at + 1) - load(arc_.data() + at), longest = bound.longest * rest,
-                  least = bound.going_on * rest + static_cast<float>(2 * rounding_);
-      const unsigned good =
-          bits((dot(from, axis) > least) & (dot(to, axis) > least) & (root(dot(from, from)) < longest));
-      straight = (names_[b + k].valid & ~good) == 0;
+    if (name.strand != strand) {
+      bound = bound_of(strands[strand = name.strand], what);
+      next = edges_of_block(b);
     }
-    name.straight = straight;
+    name.straight = 0;
+    here = next;
+    const bool goes_on = b + 1 < blocks_ && names_[b + 1].strand == strand;
+    if (goes_on) next = edges_of_block(b + 1);
+    if (!(bound.going_on > 0) || name.broken != 0 || (goes_on && names_[b + 1].broken != 0)) continue;
+    const std::size_t first = b * kWidth, last = goes_on ? end(b + 1) : end(b);
+    const auto along = [&](std::size_t axis) { return at_[0][axis].data()[last] - at_[0][axis].data()[first]; };
+    const float x = along(0), y = along(1), z = along(2), length = std::sqrt(x * x + y * y + z * z);
+    if (!(length > 0 && length < kNothing)) continue;
+    const Lanes3 axis = {spread(x), spread(y), spread(z)};
+    name.straight = go_on(b, here, axis, spread(length)) && (!goes_on || go_on(b + 1, next, axis, spread(length)));
   }
 }
 
