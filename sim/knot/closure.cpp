@@ -73,7 +73,7 @@ Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::
   std::size_t answers = 0;
   Error last{};
   for (std::size_t k = 0; k < directions; ++k) {
-    Result<Projection> seen = simplified_diagram(closed_towards(strands, direction(k)), 3);
+    Result<Projection> seen = simplified_diagram(closed_towards(strands, direction(k)), 3, kBrief);
     if (!seen) {
       last = seen.error();
       continue;

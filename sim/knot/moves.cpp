@@ -3,6 +3,7 @@
 
 #include "sim/base/random.hpp"
 #include "sim/knot/simplify.hpp"
+#include "sim/knot/summands.hpp"
 
 namespace ligature::knot {
 
@@ -13,7 +14,7 @@ using Dart = std::uint32_t;  // dart 2 p runs along the arc from pass p to the n
 
 constexpr Node kNone = 0xffffffffu;
 constexpr std::size_t kMostSteps = 30'000'000;  // darts looked at in all: bounds the time
-constexpr int kRounds = 48;                     // of random ways, without any gain, before giving up
+constexpr std::size_t kMostParted = 100;        // crossings of a diagram whose summands are looked for
 
 constexpr std::uint32_t crossing_of(Node p) {
   return p / 2;
@@ -58,25 +59,24 @@ class Rings {
     }
   }
 
-  void simplify() {
+  void simplify(int rounds) {
     improve();
+    compact();
     Rings best = *this;
-    for (int round = 0; round < kRounds && best.crossings_ > 2 && steps_ < kMostSteps; ++round) {
+    for (int round = 0; round < rounds && best.crossings_ > 2 && steps_ < kMostSteps; ++round) {
       if (hopeless()) break;
+      for (int k = 0; k < round % 6; ++k) push_finger();
       wander();
       improve();
-      if (crossings_ < best.crossings_) {
+      if (crossings_ < best.crossings_) round = -1;
+      if (crossings_ <= best.crossings_) {
+        compact();
         best = *this;
-        round = -1;
-      } else if (crossings_ > best.crossings_ + 4) {
-        const auto random = random_;
-        const std::size_t steps = steps_;
-        *this = best;
-        random_ = random;
-        steps_ = steps;
+      } else {
+        go_back_to(best);
       }
     }
-    if (best.crossings_ < crossings_ || !(crossings_ < best.crossings_)) *this = best;
+    go_back_to(best);
   }
 
   Projection result() const {
@@ -109,6 +109,23 @@ class Rings {
   }
 
  private:
+  /// The numbers of crossings that are gone are used no more.
+  void compact() {
+    const Projection now = result();
+    const auto random = random_;
+    const std::size_t steps = steps_;
+    *this = Rings(now.diagram, now.place);
+    random_ = random;
+    steps_ = steps;
+  }
+  void go_back_to(const Rings& other) {
+    const auto random = random_;
+    const std::size_t steps = steps_;
+    *this = other;
+    random_ = random;
+    steps_ = steps;
+  }
+
   void unlink(Node p) {
     const Node a = previous_[p], b = next_[p];
     std::uint32_t c = ring_[p];
@@ -180,6 +197,49 @@ class Rings {
     return true;
   }
 
+  // A finger of one strand pushed over or under another one that runs round the same face: two crossings more.
+  //
+  //      <---- second ---- first ---- b        along a: first, second; along b: second, first
+  //              |           |
+  //   a ---------------------------->          (the finger's tip lies beyond b)
+  void push_finger() {
+    if (crossings_ == 0) return;
+    const Node at = static_cast<Node>(random_.next() % next_.size());
+    if (!left_[crossing_of(at)]) return;
+    const Dart a = 2 * at + static_cast<Dart>(random_.next() % 2);
+    std::vector<Dart>& face = now_;
+    face.clear();
+    for (Dart d = turn_left(a); d != a; d = turn_left(d))
+      if (d / 2 != a / 2) face.push_back(d);
+    if (face.empty()) return;
+    const Dart b = face[random_.next() % face.size()];
+    const bool over = random_.next() % 2 == 0, a_forward = a % 2 == 0, b_forward = b % 2 == 0;
+    const auto first = static_cast<std::uint32_t>(sign_.size()), second = first + 1;
+    // Upwards over leftwards is right-handed; a strand that runs against its dart turns it round, and so does going
+    // under.
+    const int sign = (over == (a_forward == b_forward)) ? 1 : -1;
+    sign_.push_back(static_cast<std::int8_t>(sign));
+    sign_.push_back(static_cast<std::int8_t>(-sign));
+    left_.resize(sign_.size(), true);
+    next_.resize(2 * sign_.size(), kNone);
+    previous_.resize(2 * sign_.size(), kNone);
+    ring_.resize(2 * sign_.size(), 0);
+    strand_.resize(2 * sign_.size(), 0);
+    place_.resize(2 * sign_.size(), 0.0);
+    seen_.resize(4 * sign_.size(), 0);
+    from_.resize(4 * sign_.size(), kNone);
+    crossings_ += 2;
+    const auto insert = [this](Node arc, std::uint32_t x, std::uint32_t y, bool above) {
+      const double p = place_[arc], q = place_[next_[arc]];
+      const Node s = 2 * x + (above ? 1 : 0), t = 2 * y + (above ? 1 : 0);
+      insert_behind(arc, s);
+      insert_behind(s, t);
+      place_[s] = place_[t] = q >= p ? (p + q) / 2 : p;
+    };
+    insert(a / 2, a_forward ? first : second, a_forward ? second : first, over);
+    insert(b / 2, b_forward ? second : first, b_forward ? first : second, !over);
+  }
+
   // Random ways of the same length, about one for every crossing.
   void wander() {
     const std::size_t tries = 2 * crossings_ + 4;
@@ -191,8 +251,23 @@ class Rings {
     }
   }
 
-  // No diagram of fewer crossings exists where every connected part alternates; `improve` left nothing removable.
+  // No diagram of fewer crossings exists where every connected part, or every summand of a knot, alternates: `improve`
+  // left nothing removable, and crossing numbers of alternating knots add up.
   bool hopeless() const {
+    if (head_.size() == 1 && crossings_ <= kMostParted) {
+      const std::vector<Pass> walk = result().diagram.components[0];
+      const std::vector<std::size_t> number = summands(walk);
+      std::vector<int> first(walk.size(), -1), last(walk.size(), -1);
+      for (std::size_t i = 0; i < walk.size(); ++i) {
+        const int over = walk[i].over ? 1 : 0;
+        if (last[number[i]] == over) return false;
+        if (first[number[i]] < 0) first[number[i]] = over;
+        last[number[i]] = over;
+      }
+      for (std::size_t k = 0; k < walk.size(); ++k)
+        if (first[k] >= 0 && first[k] == last[k]) return false;
+      return true;
+    }
     for (const Node head : head_) {
       if (head == kNone) continue;
       Node p = head;
@@ -343,17 +418,17 @@ class Rings {
 
 }  // namespace
 
-Diagram simplify(const Diagram& diagram) {
+Diagram simplify(const Diagram& diagram, int rounds) {
   std::vector<std::vector<double>> place;
   for (const auto& component : diagram.components) place.emplace_back(component.size(), 0.0);
   Rings rings(diagram, place);
-  rings.simplify();
+  rings.simplify(rounds);
   return rings.result().diagram;
 }
 
-Projection simplify(const Projection& projection) {
+Projection simplify(const Projection& projection, int rounds) {
   Rings rings(projection.diagram, projection.place);
-  rings.simplify();
+  rings.simplify(rounds);
   Projection out = rings.result();
   out.direction = projection.direction;
   return out;
@@ -382,7 +457,7 @@ Result<Curves> simplify(const Curves& curves) {
   return std::move(short_ones.curves);
 }
 
-Result<Projection> simplified_diagram(const Curves& curves, int views) {
+Result<Projection> simplified_diagram(const Curves& curves, int views, int rounds) {
   const Result<Curves> ready = prepared(curves, true);
   if (!ready) return unexpected(ready.error());
   const Shortened short_ones = shorten_prepared(*ready);
@@ -405,7 +480,7 @@ Result<Projection> simplified_diagram(const Curves& curves, int views) {
       at = a + part * (b - a);
       if (at >= static_cast<double>(n)) at -= static_cast<double>(n);
     }
-  return simplify(best);
+  return simplify(best, rounds);
 }
 
 }  // namespace ligature::knot

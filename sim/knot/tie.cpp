@@ -5,6 +5,8 @@
 #include <map>
 #include <optional>
 
+#include "sim/knot/summands.hpp"
+
 namespace ligature::knot {
 
 namespace {
@@ -16,39 +18,14 @@ struct At {
   double place;
 };
 
-/// Summands of a knot: stretches of the walk in which every crossing is met twice, smallest first, taken out one after
-/// the other.
-std::vector<std::vector<At>> summands(const Projection& p) {
-  std::vector<At> walk;
-  for (std::size_t i = 0; i < p.diagram.components[0].size(); ++i)
-    walk.push_back({p.diagram.components[0][i], p.place[0][i]});
+/// The passes of each summand, in the order of the walk.
+std::vector<std::vector<At>> factors(const Projection& p) {
+  const std::vector<Pass>& walk = p.diagram.components[0];
+  const std::vector<std::size_t> number = summands(walk);
   std::vector<std::vector<At>> out;
-  while (!walk.empty()) {
-    const std::size_t n = walk.size();
-    std::vector<std::size_t> mate(n);
-    std::map<std::uint32_t, std::size_t> seen;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto [it, fresh] = seen.try_emplace(walk[i].pass.crossing, i);
-      if (!fresh) mate[i] = it->second, mate[it->second] = i;
-    }
-    std::size_t best_start = 0, best = n;
-    for (std::size_t s = 0; s < n; ++s) {
-      std::size_t reach = 0, open = 0;  // passes from s on whose mates lie within, seen so far
-      for (std::size_t k = 0; k < best && k < n; ++k) {
-        const std::size_t i = (s + k) % n, m = (mate[i] + n - s) % n;
-        reach = std::max(reach, m);
-        open = k;
-        if (reach <= k && k + 1 < best) {
-          best = k + 1, best_start = s;
-          break;
-        }
-      }
-      (void)open;
-    }
-    std::vector<At> factor, rest;
-    for (std::size_t k = 0; k < n; ++k) (k < best ? factor : rest).push_back(walk[(best_start + k) % n]);
-    out.push_back(std::move(factor));
-    walk = std::move(rest);
+  for (std::size_t i = 0; i < walk.size(); ++i) {
+    if (number[i] >= out.size()) out.resize(number[i] + 1);
+    out[number[i]].push_back({walk[i], p.place[0][i]});
   }
   return out;
 }
@@ -132,7 +109,7 @@ std::optional<Reading> read(const Projection& p, const Strands& strands, bool cr
   Reading out;
   const double a_last = static_cast<double>(strands.curve[0].size() - 1);
   const double b_first = a_last + 3, b_last = b_first + static_cast<double>(strands.curve[1].size() - 1);
-  for (const std::vector<At>& factor : summands(p)) {
+  for (const std::vector<At>& factor : factors(p)) {
     double sum[2] = {0, 0};
     int count[2] = {0, 0};
     for (const At& at : factor) {
@@ -191,7 +168,7 @@ struct Poll {
   Error wrong{Error::Kind::usage, "no directions"};
 
   void ask(const Strands& strands, Vec3 direction, bool crosswise) {
-    const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3);
+    const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3, kBrief);
     if (!seen) {
       wrong = seen.error();
       return;
