@@ -104,30 +104,75 @@ double on_strand(const std::vector<double>& place, double at) {
   return place[i] + part * (place[i + 1] - place[i]);
 }
 
-/// Nothing where the closed curve is no sum of throws.
-std::optional<Reading> read(const Projection& p, const Strands& strands, bool crosswise) {
-  Reading out;
+/// One summand with where its passes are: on which strand, and how far from the loaded end.
+struct Placed {
+  int half_turns = 0;                                  ///< of T(2, k), signed; 0 for another knot
+  std::vector<std::pair<std::size_t, double>> passes;  ///< strand 0 or 1, place 0..1
+};
+
+std::vector<Placed> placed_factors(const Projection& p, const Strands& strands, bool crosswise) {
+  std::vector<Placed> out;
   const double a_last = static_cast<double>(strands.curve[0].size() - 1);
   const double b_first = a_last + 3, b_last = b_first + static_cast<double>(strands.curve[1].size() - 1);
   for (const std::vector<At>& factor : factors(p)) {
-    double sum[2] = {0, 0};
-    int count[2] = {0, 0};
+    Placed& f = out.emplace_back();
+    f.half_turns = torus_two(factor, p.diagram.sign);
     for (const At& at : factor) {
       // Beyond the ends counts as at the ends: half the way from tail to tail for each, and the same at the loads.
       const std::size_t which = at.place > a_last + 1.5 && at.place < b_last + 1.5 ? 1 : 0;
       const double along = which == 0  ? (at.place > b_last ? 0.0 : at.place)
                            : crosswise ? at.place - b_first
                                        : b_last - at.place;
-      sum[which] += on_strand(strands.place[which], along);
-      ++count[which];
+      f.passes.emplace_back(which, on_strand(strands.place[which], along));
     }
+  }
+  return out;
+}
+
+/// One thread's standing part need not lie half way: where most summands have passes on both sides of it, and of such
+/// places the one nearest to half way, divides it into two strands.
+void divide_anew(std::vector<Placed>& factors) {
+  std::vector<double> at;  // along the whole thread, -1 to 1
+  for (const Placed& f : factors)
+    for (const auto& [which, place] : f.passes) at.push_back(which == 0 ? -place : place);
+  std::sort(at.begin(), at.end());
+  double best = 0;
+  int most = -1;
+  for (std::size_t i = 0; i + 1 < at.size(); ++i) {
+    if (at[i] == at[i + 1]) continue;
+    const double middle = at[i] <= 0 && at[i + 1] >= 0 ? 0 : (at[i] + at[i + 1]) / 2;
+    int both = 0;
+    for (const Placed& f : factors) {
+      bool side[2] = {false, false};
+      for (const auto& [which, place] : f.passes) side[(which == 0 ? -place : place) > middle ? 1 : 0] = true;
+      both += side[0] && side[1] ? 1 : 0;
+    }
+    if (both > most || (both == most && std::abs(middle) < std::abs(best))) best = middle, most = both;
+  }
+  for (Placed& f : factors)
+    for (auto& [which, place] : f.passes) {
+      const double u = which == 0 ? -place : place;
+      which = u > best ? 1 : 0;
+      place = u > best ? (u - best) / (1 - best) : (best - u) / (1 + best);
+    }
+}
+
+/// Nothing where the closed curve is no sum of throws.
+std::optional<Reading> read(const Projection& p, const Strands& strands, bool crosswise) {
+  std::vector<Placed> placed = placed_factors(p, strands, crosswise);
+  if (strands.joined_at_load) divide_anew(placed);
+  Reading out;
+  for (const Placed& f : placed) {
+    double sum[2] = {0, 0};
+    int count[2] = {0, 0};
+    for (const auto& [which, place] : f.passes) sum[which] += place, ++count[which];
     if (count[0] == 0 || count[1] == 0) {
       ++out.alone;
       continue;
     }
-    const int k = torus_two(factor, p.diagram.sign);
-    if (k == 0) return std::nullopt;
-    out.throws.push_back({(std::abs(k) - 1) / 2, k > 0 ? 1 : -1, sum[0] / count[0], sum[1] / count[1]});
+    if (f.half_turns == 0) return std::nullopt;
+    out.throws.push_back(
+        {(std::abs(f.half_turns) - 1) / 2, f.half_turns > 0 ? 1 : -1, sum[0] / count[0], sum[1] / count[1]});
   }
   std::stable_sort(out.throws.begin(), out.throws.end(), [&](const Throw& x, const Throw& y) {
     return x.first + (crosswise ? -x.second : x.second) < y.first + (crosswise ? -y.second : y.second);
@@ -211,35 +256,48 @@ TieReport report(const Poll& poll, const Count& c) {
   return out;
 }
 
+/// The first part of a curve, by length.
+Curve beginning(const Curve& c, double part) {
+  double length = 0;
+  for (std::size_t i = 0; i + 1 < c.size(); ++i) length += norm(c[i + 1] - c[i]);
+  double left = part * length;
+  std::size_t n = 1;
+  while (n < c.size() && left > 0) left -= norm(c[n] - c[n - 1]), ++n;
+  return Curve(c.begin(), c.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(n, 2)));
+}
+
+Poll polled(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
+  const Strands strands = shortened(a, b, joined_at_load, directions);
+  Poll poll;
+  for (std::size_t k = 0; k < directions; ++k) {
+    poll.ask(strands, direction(k), false);
+    if (!joined_at_load) poll.ask(strands, direction(k), true);
+  }
+  return poll;
+}
+
 /// Strands from loaded end to tail, out of `prepared`.
 Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
-  TieReport whole;
+  const Poll whole = polled(a, b, joined_at_load, directions);
+  if (whole.answers[0] == 0) return unexpected(whole.wrong);
+  const Count* best = whole.best();
+  const TieReport answer = best != nullptr ? report(whole, *best) : TieReport{};
+  if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0]) return answer;
   // Free tails may be wound round the standing parts: what is tied shows when they are cut shorter.
-  for (const double left : {1.0, 0.85, 0.7, 0.55, 0.4}) {
-    Curve cut[2] = {a, b};
-    for (Curve& c : cut) {
-      const auto n = static_cast<std::size_t>(std::ceil(left * static_cast<double>(c.size())));
-      if (n < 2) return whole;
-      c.resize(std::min(n, c.size()));
+  for (const double left : {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3})
+    for (const auto& [cut_a, cut_b] : {std::pair{left, left}, std::pair{left, 1.0}, std::pair{1.0, left}}) {
+      const Curve short_a = beginning(a, cut_a), short_b = beginning(b, cut_b);
+      const Poll poll = polled(short_a, short_b, joined_at_load, directions);
+      best = poll.best();
+      if (best == nullptr || !poll.conclusive(*best)) continue;
+      TieReport found = report(poll, *best);
+      for (Throw& t : found.throws) {
+        t.first *= static_cast<double>(short_a.size() - 1) / static_cast<double>(a.size() - 1);
+        t.second *= static_cast<double>(short_b.size() - 1) / static_cast<double>(b.size() - 1);
+      }
+      return found;
     }
-    const Strands strands = shortened(cut[0], cut[1], joined_at_load, directions);
-    Poll poll;
-    for (std::size_t k = 0; k < directions; ++k) {
-      poll.ask(strands, direction(k), false);
-      if (!joined_at_load) poll.ask(strands, direction(k), true);
-    }
-    if (poll.answers[0] == 0) return left == 1.0 ? Result<TieReport>(unexpected(poll.wrong)) : Result<TieReport>(whole);
-    const Count* best = poll.best();
-    TieReport found;
-    if (best != nullptr) {
-      found = report(poll, *best);
-      for (Throw& t : found.throws) t.first *= left, t.second *= left;
-    }
-    if (left == 1.0) whole = found;
-    if (best != nullptr && poll.conclusive(*best)) return found;
-    if (2 * poll.unread < poll.answers[0]) return whole;
-  }
-  return whole;
+  return answer;
 }
 
 }  // namespace

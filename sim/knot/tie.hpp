@@ -47,8 +47,8 @@ struct TieReport {
 /// Errors: as `closures`.
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions = 24);
 
-/// One thread round tissue: tail, standing part, tail. The standing part is taken to be in the middle, by number of
-/// points; only order and places of throws depend on it.
+/// One thread round tissue: tail, standing part, tail. The standing part is taken to lie where most throws have a
+/// strand on either side of it, and as near to half way as that allows; places of throws count from there.
 Result<TieReport> tie_of(const Curve& thread, std::size_t directions = 24);
 
 }  // namespace ligature::knot

@@ -101,6 +101,39 @@ TEST(KnotTie, OneThreadRoundTissueIsTold) {
   EXPECT_EQ(told({scenario_points("wound_02mm")}), "none ");
 }
 
+TEST(KnotTie, StandingPartNeedNotLieHalfWay) {
+  const Curve c = scenario_points("two_squares_02mm");
+  for (const std::size_t cut : {0u, 8u, 16u}) {
+    Curve short_tail(c.begin() + static_cast<std::ptrdiff_t>(cut), c.end());
+    Curve fine(short_tail.begin(), short_tail.begin() + static_cast<std::ptrdiff_t>(short_tail.size() / 2));
+    fine.push_back(short_tail[short_tail.size() / 2]);
+    fine = resampled(fine, 3);
+    fine.resize(fine.size() - 3);  // the edge that would close it
+    fine.insert(fine.end(), short_tail.begin() + static_cast<std::ptrdiff_t>(short_tail.size() / 2), short_tail.end());
+    EXPECT_EQ(told({fine}), "none 1=1=1=1") << cut;
+    EXPECT_EQ(told({reversed(fine)}), "none 1=1=1=1") << cut;
+  }
+}
+
+TEST(KnotTie, TailsWoundRoundStandingPartsDoNotHideIt) {
+  for (const char* name : {"reef_02mm", "granny_02mm", "thief_02mm", "surgeon_02mm"})
+    for (int turns = -2; turns <= 2; ++turns) {
+      Curves c = both(name);
+      // The left strand's tail comes back to the standing part on its side and winds outwards round it.
+      const bool thief = name[0] == 't';
+      const Vec3 tail = c[0].back(), leg = thief ? c[1].back() : c[0].front();
+      const double side = tail.x > 0 ? 1 : -1, angle = std::atan2(tail.z - leg.z, tail.y - leg.y);
+      for (int i = 0; i <= 40 * std::abs(turns); ++i) {
+        const double phi = angle + (turns > 0 ? 1 : -1) * std::numbers::pi * i / 20.0;
+        c[0].push_back({side * (4 + 0.02 * i), leg.y + 0.3 * std::cos(phi), leg.z + 0.3 * std::sin(phi)});
+      }
+      EXPECT_EQ(told(c), first_word(name) + (thief || name[0] == 'r' ? " 1=1"
+                                             : name[0] == 'g'        ? " 1x1"
+                                                                     : " 2=1"))
+          << name << ' ' << turns;
+    }
+}
+
 TEST(KnotTie, WhatIsWoundButNotTiedIsNoTie) {
   for (const char* name : {"pair_2", "pair_4", "pair_6", "pair_8"})
     EXPECT_EQ(told({scenario_points(name + std::string("_first")), scenario_points(name + std::string("_second"))}),
