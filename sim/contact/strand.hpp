@@ -25,6 +25,7 @@ struct Strand {
   /// Where edges are of different lengths: rest arc of every vertex in units of rest_length, of a closed strand with
   /// that of the first vertex once more, a whole round on                                     (edges + 1); or null
   const double* node = nullptr;
+  std::uint32_t division = 0;  ///< another one whenever edges came or went: what was kept by edge means others now
 
   std::size_t edges() const { return closed ? vertices : vertices - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }

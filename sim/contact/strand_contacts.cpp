@@ -347,8 +347,8 @@ template <class Rename>
 void StrandContacts::rename(Rename rename) noexcept {
   for (Contacts* contacts : {&contacts_, &memory_}) {
     for (StrandContact& c : *contacts) {
-      rename(c.pair.strand_a, c.pair.edge_a);
-      rename(c.pair.strand_b, c.pair.edge_b);
+      rename(c.pair.strand_a, c.pair.edge_a, c.sa);
+      rename(c.pair.strand_b, c.pair.edge_b, c.sb);
       if (std::tie(c.pair.strand_a, c.pair.edge_a) < std::tie(c.pair.strand_b, c.pair.edge_b)) continue;
       std::swap(c.pair.strand_a, c.pair.strand_b);
       std::swap(c.pair.edge_a, c.pair.edge_b);
@@ -361,7 +361,7 @@ void StrandContacts::rename(Rename rename) noexcept {
 }
 
 void StrandContacts::divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept {
-  rename([&](std::uint32_t& k, std::uint32_t& edge) {
+  rename([&](std::uint32_t& k, std::uint32_t& edge, double&) {
     if (k != strand || edge < vertex) return;
     k = piece;
     edge -= vertex;
@@ -369,9 +369,33 @@ void StrandContacts::divide(std::uint32_t strand, std::uint32_t vertex, std::uin
 }
 
 void StrandContacts::open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept {
-  rename([&](std::uint32_t k, std::uint32_t& edge) {
+  rename([&](std::uint32_t k, std::uint32_t& edge, double&) {
     if (k == strand && edges > 0) edge = (edge + edges - vertex % edges) % edges;
   });
+}
+
+void StrandContacts::regrade(std::uint32_t strand, const EdgeMove* moves) noexcept {
+  rename([&](std::uint32_t k, std::uint32_t& edge, double& s) {
+    if (k != strand) return;
+    const EdgeMove& m = moves[edge];
+    const double u = m.offset + m.scale * s, over = u >= 1 && m.offset + m.scale > 1 ? 1 : 0;
+    edge = m.edge + static_cast<std::uint32_t>(over);
+    s = u - over;
+  });
+  for (Contacts* contacts : {&contacts_, &memory_}) {
+    std::size_t kept = 0;
+    for (StrandContact& c : *contacts) {
+      StrandContact* before = kept > 0 ? &(*contacts)[kept - 1] : nullptr;
+      if (!before || before->pair != c.pair) {
+        (*contacts)[kept++] = c;
+        continue;
+      }
+      const Vector3d force = before->force + c.force;
+      if (c.gap < before->gap) *before = c;
+      before->force = force;
+    }
+    contacts->resize(kept);
+  }
 }
 
 void StrandContacts::add_to(StateHash& hash) const noexcept {

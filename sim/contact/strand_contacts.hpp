@@ -28,6 +28,13 @@
 
 namespace ligature::contact {
 
+/// Where an edge of before went when its strand was divided anew: the place s of it is now on edge + floor(u), at what
+/// is left of u = offset + scale s.
+struct EdgeMove {
+  std::uint32_t edge = 0;
+  double offset = 0, scale = 1;
+};
+
 class StrandContacts {
  public:
   StrandContacts(std::size_t most_edges, std::size_t most_contacts);
@@ -57,6 +64,9 @@ class StrandContacts {
   void divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept;
   /// After a cut of a ring of so many edges: the edge that begins at `vertex` is now its first.
   void open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept;
+  /// After a strand was divided anew where it is: one move for each of its edges of before. Contacts that come to be of
+  /// one pair become one, with the force of both.
+  void regrade(std::uint32_t strand, const EdgeMove* moves) noexcept;
   /// All that the next step knows of the steps before: what remember() kept.
   void add_to(StateHash& hash) const noexcept;
 
