@@ -141,6 +141,9 @@ void Statistics::measure_contacts(const world::World& world, const StepReport& r
 void Statistics::add(const world::World& world, const StepReport& report) {
   ++steps_;
   if (report.flags & step_contact_overflow) ++overflows_;
+  if (report.flags & step_vertices_spent) ++short_of_vertices_;
+  vertices_added_ += report.vertices_added;
+  vertices_removed_ += report.vertices_removed;
   if (report.flags & step_non_finite_restored) ++non_finite_;
   if (report.flags & step_not_converged) ++not_converged_;
   if (report.flags & step_limited) ++limited_;
@@ -209,7 +212,10 @@ json Statistics::solver() const {
           {"contact_residual_p50", contact_residual_.at(0.5)},
           {"contact_residual_max", contact_residual_.max()},
           {"steps_not_converged", not_converged_},
-          {"steps_limited", limited_}};
+          {"steps_limited", limited_},
+          {"steps_short_of_vertices", short_of_vertices_},
+          {"vertices_added", vertices_added_},
+          {"vertices_removed", vertices_removed_}};
 }
 
 json Statistics::ends(const world::World& world) const {

@@ -16,6 +16,7 @@ enum StepFlag : std::uint32_t {
   step_limited = 1u << 6,  ///< a vertex wanted to move further than a step may: look for a jump of the tracking
   step_crossing_prevented = 1u << 7,  ///< strands would have crossed, the motion was cut short: move more slowly
   step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
+  step_vertices_spent = 1u << 9,  ///< an adaptive thread stays coarser than it asks to be: raise its most_vertices
 };
 
 /// Stages of the step in the order in which they run, for whoever measures them (sim has no clock).
@@ -36,6 +37,7 @@ struct StepReport {
   std::uint32_t crossings_found = 0;      ///< pairs of edges that the audit could not prove apart; the step was undone
   double held_lag_mm = 0;                 ///< worst distance of a held vertex from where it was told to be
   std::uint32_t grasped_vertices = 0;
+  std::uint32_t vertices_added = 0, vertices_removed = 0;  ///< of adaptive threads, at the start of the step
 };
 
 }  // namespace ligature

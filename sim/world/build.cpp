@@ -482,6 +482,10 @@ Thread build_thread(const ThreadParams& p, std::size_t origin, const std::vector
     t.state.twist.reserve(pool);
     t.state.twist.set_nodes(t.model.node);
   }
+  t.slots.reserve(pool);
+  t.free_slots.reserve(pool);
+  for (std::uint32_t i = 0; i < n; ++i) t.slots.push_back(i);
+  for (std::size_t i = pool; i-- > n;) t.free_slots.push_back(static_cast<std::uint32_t>(i));
   if (p.twist_turns != 0) t.state.twist.insert(p.twist_turns);
   return t;
 }
@@ -529,6 +533,7 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
   t.drive.load.assign(n, Vector3d::Zero());
   t.drive.held.reserve(from.clamps.capacity());
   t.drive.frames.reserve(from.clamps.capacity());
+  for (std::uint32_t i = 0; i < n; ++i) t.slots.push_back(i);
   t.clamps.reserve(from.clamps.capacity());
   t.loads.reserve(from.loads.capacity());
   return t;

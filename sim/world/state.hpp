@@ -4,6 +4,7 @@
 ///   instruments.cpp   forceps follow the hand, grasp and let go
 ///   drive.cpp         schedule, clamps, loads: what moves the threads from outside
 ///   cut.cpp           cuts: one thread becomes two
+///   adapt.cpp         adaptive threads get vertices where they are needed, and lose those that are not
 ///   detect.cpp        contacts with obstacles and jaws
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
@@ -75,12 +76,15 @@ struct Thread {
   contact::Drive drive;
   std::size_t first = 0;  // of its vertices among all
   std::size_t constraints_first = 0, constraints_count = 0;
-  double rest_edge = 0;          // rest length of an edge but for its scale [mm]
-  double drawn_edge = 0;         // length of an edge as drawn, or of a unit [mm]
-  double density = 0, drag = 0;  // mass [g/mm] and drag [uN s/mm^2] per length as drawn
-  std::size_t block = 1;         // units of its longest edge; above 1 it is adaptive
-  std::size_t pool = 0;          // most vertices that it may have
-  std::size_t first_edge = 0;    // of those of the thread as drawn, and how many a ring of them had, else 0
+  double rest_edge = 0;                     // rest length of an edge but for its scale [mm]
+  double drawn_edge = 0;                    // length of an edge as drawn, or of a unit [mm]
+  double density = 0, drag = 0;             // mass [g/mm] and drag [uN s/mm^2] per length as drawn
+  std::size_t block = 1;                    // units of its longest edge; above 1 it is adaptive
+  std::vector<std::uint32_t> slots{};       // of memory, of each vertex, counted from `first`
+  std::vector<std::uint32_t> free_slots{};  // that no vertex has
+  std::uint32_t division = 0;               // how often edges came or went
+  std::size_t pool = 0;                     // most vertices that it may have
+  std::size_t first_edge = 0;               // of those of the thread as drawn, and how many a ring of them had, else 0
   std::size_t ring_edges = 0;
   bool inertial = false;
   bool moved_by_clamps = false;  // in this step
@@ -101,6 +105,17 @@ struct Memory {
   Vector3d force{0, 0, 0};     // W [uN]
   Vector3d normal_A{0, 0, 0};  // of an arm: the side the thread is on
   bool live = false;
+};
+
+/// What adapt() works with; takes no memory in a step.
+struct Adapting {
+  std::vector<double> allowed, kept;  // units that an edge may have: to stay whole, to be joined  (largest pool)
+  std::vector<unsigned char> marked,
+      touched;  // edges to be divided; edges with a contact                 (largest pool)
+  std::vector<std::uint32_t> old_vertex, new_vertex;  // what a vertex was, and will be             (largest pool)
+  std::vector<contact::EdgeMove> moves;               //                                            (largest pool)
+  std::vector<std::vector<Vector3d>> aims;            // where vertices go, of each thread, then                (pool)
+  std::vector<std::vector<unsigned char>> fresh, going;  // those that are new, and those that go (pool)
 };
 
 struct World::State {
@@ -124,6 +139,7 @@ struct World::State {
   std::vector<contact::StepProblem> problems;
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
   std::vector<const Vector3d*> ends;
+  Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
@@ -147,10 +163,10 @@ struct World::State {
   }
   double time_s() const noexcept { return static_cast<double>(step) * params.step_s; }
   std::size_t obstacle_slot(std::size_t group, const Thread& t, std::size_t vertex) const {
-    return group * vertices + t.first + vertex;
+    return group * vertices + t.first + t.slots[vertex];
   }
   std::size_t arm_slot(std::size_t arm, const Thread& t, std::size_t segment) const {
-    return (slot_groups.size() + arm) * vertices + t.first + segment;
+    return (slot_groups.size() + arm) * vertices + t.first + t.slots[segment];
   }
 
   // instruments
@@ -178,6 +194,17 @@ struct World::State {
   void divide_memory(Cut& cut) noexcept;
   void divide_contacts(const Cut& cut) noexcept;
   void divide_grasps(const Cut& cut) noexcept;
+  // adapt
+  void take_adapt_memory();
+  void adapt(StepReport& report) noexcept;
+  bool pinned(std::uint32_t thread, std::size_t vertex) const noexcept;
+  void ask(std::uint32_t thread, bool of_shape) noexcept;
+  std::size_t choose_divisions(std::uint32_t thread) noexcept;
+  void divide(std::uint32_t thread, std::size_t count) noexcept;
+  std::size_t choose_joins(std::uint32_t thread) noexcept;
+  void aim(std::uint32_t thread) noexcept;
+  void join(std::uint32_t thread) noexcept;
+  void renumber(std::uint32_t thread, const std::uint32_t* now) noexcept;
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;
@@ -190,6 +217,18 @@ struct World::State {
   // solve, integrate
   contact::ThreadSystem& system_of(const Thread& t) noexcept {
     return systems[static_cast<std::size_t>(&t - threads.data())];
+  }
+  contact::Strand strand_of(const Thread& t) const noexcept {
+    return {.x = t.state.x.data(),
+            .vertices = t.state.x.size(),
+            .closed = t.model.closed,
+            .radius = t.model.radius,
+            .rest_length = t.model.rest_length,
+            .thread = t.block > 1 ? 0xffffffffu : static_cast<std::uint32_t>(t.origin),  // is not cut
+            .first_edge = static_cast<std::uint32_t>(t.first_edge),
+            .ring_edges = static_cast<std::uint32_t>(t.ring_edges),
+            .node = t.model.graded() ? t.model.node.data() : nullptr,
+            .division = t.division};
   }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};

@@ -84,15 +84,7 @@ void World::State::solve(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
-    strands[k] = {.x = t.state.x.data(),
-                  .vertices = t.x0.size(),
-                  .closed = t.model.closed,
-                  .radius = t.model.radius,
-                  .rest_length = t.model.rest_length,
-                  .thread = static_cast<std::uint32_t>(t.origin),
-                  .first_edge = static_cast<std::uint32_t>(t.first_edge),
-                  .ring_edges = static_cast<std::uint32_t>(t.ring_edges),
-                  .node = t.model.graded() ? t.model.node.data() : nullptr};
+    strands[k] = strand_of(t);
     for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
     for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
   }
@@ -292,6 +284,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
       if (c.thread == k) most = std::max(most, c.pieces[0].x0.size());
     s->systems.emplace_back(most, kinds * most + kInstruments * instrument::kMostHeld, frames_like);
   }
+  s->take_adapt_memory();
   s->strands.resize(s->systems.size());
   s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
@@ -332,6 +325,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.apply_schedule();
   s.move_obstacles();
   s.apply_cuts();
+  s.adapt(report);
   for (Thread& t : s.threads) {
     t.x0 = t.state.x;
     s.drive_thread(t);

@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "sim/rod/writhe.hpp"
 #include "tests/sim/curves.hpp"
 
 namespace ligature::rod {
@@ -313,6 +314,63 @@ TEST(Twist, AngleOfASpanChangesByTheHolonomy) {
     for (std::size_t s = 0; s < start.span_count(); ++s)
       EXPECT_NEAR((a.span(s).angle - b.span(s).angle) / (2 * h), slope[s], 1e-6 * (1 + std::abs(slope[s])));
   }
+}
+
+// New vertices come in the middle of edges, everything moves and comes back, and they go again.
+TEST(Twist, DividedAndJoinedAgainIsWhatItWas) {
+  std::mt19937 random(5);
+  constexpr std::uint32_t kNew = Twist::new_vertex;
+  for (const bool closed : {false, true})
+    for (int round = 0; round < 40; ++round) {
+      Points x = ring(24);
+      for (Vector3d& p : x) p += 0.05 * random_vector(random);
+      Twist start(x, closed, 3);
+      start.reserve(48);
+      start.insert(1.7);
+      start.hold_edge(9);
+      for (const std::size_t v : {0u, 14u}) start.hold_frame(v);
+      if (!closed) start.hold_frame(23);
+      start.find_spans(1.0);
+      start.spread();
+      std::vector<std::uint32_t> was;
+      Points more;
+      for (std::uint32_t v = 0; v < 24; ++v) {
+        was.push_back(v);
+        more.push_back(x[v]);
+        if (v >= start.edges() || v == 9 || random() % 2 == 0) continue;
+        was.push_back(kNew);
+        more.push_back(0.5 * (x[v] + x[(v + 1) % 24]));
+      }
+      Twist twist = start;
+      twist.reserve(48);
+      twist.divide(was.data(), was.size());
+      ASSERT_EQ(twist.vertices(), was.size());
+      EXPECT_NEAR(twist.turns(), start.turns(), 1e-12);
+      EXPECT_NEAR(link_turns(twist, more), link_turns(start, x), 1e-9);
+      Points moved = more;
+      for (Vector3d& p : moved) p += 0.02 * random_vector(random);
+      twist.carry(twist, moved);
+      twist.find_spans(0.5);
+      twist.spread();
+      EXPECT_NEAR(link_turns(twist, moved), link_turns(start, x), 1e-9);
+      twist.carry(twist, more);
+      std::vector<std::uint32_t> stay;
+      for (std::uint32_t v = 0; v < was.size(); ++v) {
+        if (was[v] != kNew) stay.push_back(v);
+        if (was[v] == kNew) {
+          EXPECT_TRUE(twist.may_go(v));
+        }
+      }
+      twist.join(stay.data(), stay.size());
+      ASSERT_EQ(twist.vertices(), 24u);
+      EXPECT_NEAR(link_turns(twist, x), link_turns(start, x), 1e-9);
+      twist.find_spans(1.0);
+      twist.spread();
+      ASSERT_EQ(twist.span_count(), start.span_count());
+      for (std::size_t k = 0; k < start.span_count(); ++k) EXPECT_NEAR(twist.span(k).angle, start.span(k).angle, 1e-9);
+      for (std::size_t i = 0; i < start.edges(); ++i)
+        EXPECT_LT((twist.material(i).d1 - start.material(i).d1).norm(), 1e-9) << i;
+    }
 }
 
 TEST(Twist, StaysFiniteWhereEdgesVanishOrVerticesAreNotNumbers) {
