@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/contact/implicit_step.hpp"
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -20,10 +21,6 @@ Eigen::Matrix3d axes_of(const Vector3d& n) {
   axes.col(1) = t;
   axes.col(2) = n.cross(t);
   return axes;
-}
-
-Vector3d place_on(const Vector3d* x, const Strand& s, std::size_t edge, double at) {
-  return (1 - at) * x[edge] + at * x[s.next(edge)];
 }
 
 double thickest(const Strand* strands, std::size_t count) {
@@ -81,7 +78,10 @@ ConeProblem CoupledStep::last_problem() const noexcept {
 Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
     const ThreadSystem& s = systems[strand];
-    return (1 - at) * s.step_of(edge) + at * s.step_of(s.problem().model->next(edge));
+    const rod::RodModel& model = *s.problem().model;
+    const Blend b = blend_at(s.problem().state->x.size(), model.closed, edge, at);
+    return b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
+           b.weight[2] * s.step_of(b.vertex[2]);
   };
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa) - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
 }
@@ -90,12 +90,11 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
                        bool right) const noexcept {
   const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f) {
     ThreadSystem& s = systems[strand];
-    const std::size_t next = s.problem().model->next(edge);
-    s.push(edge, (1 - at) * f);
-    s.push(next, at * f);
-    if (!right) return;
-    s.push_right(edge, (1 - at) * f);
-    s.push_right(next, at * f);
+    const Blend blend = blend_at(s.problem().state->x.size(), s.problem().model->closed, edge, at);
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      s.push(blend.vertex[k], blend.weight[k] * f);
+      if (right) s.push_right(blend.vertex[k], blend.weight[k] * f);
+    }
   };
   on(c.pair.strand_a, c.pair.edge_a, c.sa, force);
   on(c.pair.strand_b, c.pair.edge_b, c.sb, -force);
@@ -105,12 +104,6 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
 Vector3d CoupledStep::apart_by(const StrandContact& c, const Strand* strands) const noexcept {
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
   return place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
-}
-
-// Places and normals are those of the last look; the gap between them is as it is now.
-void CoupledStep::renew_gaps(const Strand* strands) noexcept {
-  for (StrandContact& c : contacts_.contacts())
-    c.gap = c.normal.dot(apart_by(c, strands)) - strands[c.pair.strand_a].radius - strands[c.pair.strand_b].radius;
 }
 
 double CoupledStep::worst_penetration() const noexcept {
@@ -267,7 +260,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         slid = shifted = 0;
         cut = false;
       } else {
-        renew_gaps(strands);
+        contacts_.follow(strands);
       }
     }
     for (const StrandContact& c : contacts_.contacts()) {

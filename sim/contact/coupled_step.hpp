@@ -94,7 +94,6 @@ class CoupledStep {
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
   Vector3d apart_by(const StrandContact& c, const Strand* strands) const noexcept;
-  void renew_gaps(const Strand* strands) noexcept;
   double worst_penetration() const noexcept;
   void couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
               const CoupledSettings& settings, Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;

@@ -4,6 +4,7 @@
 #include <cassert>
 #include <cstring>
 
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/rod/lanes.hpp"
 
 namespace ligature::contact {
@@ -56,8 +57,8 @@ void combine(const double* const* x, size_t stride, const double* weight, const 
 }
 void combine(size_t ends, const double* const* x, size_t stride, const double* weight, const Eigen::Matrix3d& axes,
              size_t columns, double* out, size_t out_stride, bool add) {
-  ends == 2 ? combine<2>(x, stride, weight, axes, columns, out, out_stride, add)
-            : combine<4>(x, stride, weight, axes, columns, out, out_stride, add);
+  ends == 3 ? combine<3>(x, stride, weight, axes, columns, out, out_stride, add)
+            : combine<6>(x, stride, weight, axes, columns, out, out_stride, add);
 }
 
 }  // namespace
@@ -167,10 +168,11 @@ void Coupling::list_touches(size_t strand, const Strand& shape, const StrandCont
     t.contact = static_cast<std::uint32_t>(i);
     t.ends = 0;
     const auto side = [&](size_t edge, double s, double sign) {
-      t.vertex[t.ends] = static_cast<std::uint32_t>(edge);
-      t.weight[t.ends++] = sign * (1 - s);
-      t.vertex[t.ends] = static_cast<std::uint32_t>(shape.next(edge));
-      t.weight[t.ends++] = sign * s;
+      const Blend b = blend_at(shape.vertices, shape.closed, edge, s);
+      for (std::uint32_t k = 0; k < 3; ++k) {
+        t.vertex[t.ends] = b.vertex[k];
+        t.weight[t.ends++] = sign * b.weight[k];
+      }
     };
     if (on_a) side(c.pair.edge_a, c.sa, 1);
     if (on_b) side(c.pair.edge_b, c.sb, -1);
@@ -313,7 +315,7 @@ void Coupling::solve_part(void* context, size_t part) noexcept {
 
     for (size_t i = !work.by_vertex && work.all ? first : 0; i < work.touches; ++i) {
       const Touch& t = self.touches_[i];
-      const double* x[4] = {};
+      const double* x[6] = {};
       for (size_t e = 0; e < t.ends; ++e) x[e] = row(t.vertex[e]);
       const Eigen::Matrix3d& axes = work.axes[t.contact];
       if (!work.by_vertex && work.all) {
@@ -346,7 +348,7 @@ void Coupling::combine_part(void* context, size_t part) noexcept {
   for (size_t s = part; s < work.solved; s += parts) {
     const size_t number = self.solved_[s];
     const Touch& t = self.touches_[number];
-    const double* x[4] = {};
+    const double* x[6] = {};
     for (size_t e = 0; e < t.ends; ++e) x[e] = self.responses_.data()->v + 3 * self.column_of_[t.vertex[e]] * stride;
     const Eigen::Matrix3d& axes = work.axes[t.contact];
     if (work.all) {

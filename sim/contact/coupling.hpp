@@ -2,7 +2,7 @@
 /// The coupling (Delassus) matrix W = J A^-1 J^T: how a force at one contact moves every other, A the linearised
 /// implicit step of each thread, J the directions of the contacts (n, t1, t2 of each, rows in that order).
 ///
-///   u_a - u_b at contact i = sum over its vertices v of weight(i, v) x_v      weights (1-s), s of a; -(1-s), -s of b
+///   u_a - u_b at contact i = sum over its vertices v of weight(i, v) x_v      weights of smooth_curve.hpp, minus for b
 ///
 /// Differs from the thesis's recursion (Algorithm 1) by its way: the band of every thread is factored anyway, so the
 /// columns of A^-1 are asked for only at vertices that contacts touch, only inside the interval that they span, several
@@ -70,9 +70,9 @@ class Coupling {
   /// A contact as one of its strands sees it.
   struct Touch {
     std::uint32_t contact = 0;
-    std::uint32_t ends = 0;  ///< 2, or 4: both sides are of this strand
-    std::uint32_t vertex[4] = {};
-    double weight[4] = {};
+    std::uint32_t ends = 0;  ///< 3, or 6: both sides are of this strand
+    std::uint32_t vertex[6] = {};
+    double weight[6] = {};
   };
   /// What W is of, to find again.
   struct Known {

@@ -58,10 +58,13 @@ struct EdgePair {
   friend auto operator<=>(const EdgePair&, const EdgePair&) = default;
 };
 
-/// A place where two strands touch or may touch in this step.
+/// A place where two strands touch or may touch in this step, on their smooth centrelines (smooth_curve.hpp).
 struct StrandContact {
-  EdgePair pair;             ///< also its identity from step to step
-  double sa = 0, sb = 0;     ///< the two places: (1 - s) x_i + s x_(i+1), s in [0, 1]
+  /// beside: a vertex of a, which stays, and the place of b nearest to it. crossing: the places nearest to each other.
+  enum class Kind : std::uint8_t { beside, crossing };
+  EdgePair pair;          ///< where the two places are: of one strand, b may be before a only in a ring
+  double sa = 0, sb = 0;  ///< along their edges, in [0, 1]
+  Kind kind = Kind::crossing;
   Vector3d normal{0, 0, 1};  ///< unit, from b to a, keeps its side while the pair stays near              W
   double gap = 0;            ///< normal . (p_a - p_b) - (radius_a + radius_b) [mm]
   Vector3d force{0, 0, 0};   ///< on a; on b the opposite; of the step before when it was found   W [uN]

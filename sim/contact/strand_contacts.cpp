@@ -6,21 +6,20 @@
 #include <numbers>
 #include <tuple>
 
-#include "sim/contact/edge_places.hpp"
+#include "sim/contact/curve_places.hpp"
 
 namespace ligature::contact {
 namespace {
 
-constexpr double kSpareNear = 0.7;                  // edges of the finer strand, or ...
-constexpr double kSpareRadii = 0.25;                // ... of the radii, if that is more
-constexpr double kSpareDeeper = 5e-4;               // of the radii: the same gap, ...
-constexpr double kSpareHigher = 1e-2;               // ... up to here, ...
-constexpr double kSpareTurn = 0.99;                 // ... with the same normal: cosine between both
-constexpr double kLowerTurn = 0.85;                 // much the same normal where the gap is wider than that
-constexpr double kLowerFor = 2e-2;                  // of the radii: wider than that, one that was there goes too
-constexpr double kMostSpareEdges = 4;               // between the two, along one strand
-constexpr double kHeirNear = 1.5;                   // edges
-constexpr double kSideNear = 0.5;                   // of the radii: where the side of before counts
+// Sharpness at which contacts of a kind begin and end.
+constexpr double kCrossingFrom = 0.9, kCrossingTo = 0.75, kPressedTo = 0.4;
+constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
+constexpr double kOnePlace = 0.5;       // edges: crossings nearer than that along both strands are one
+constexpr double kOneSide = 1.5;        // edges: a vertex has one place within that of the other strand
+constexpr double kMostRun = 2.0;        // edges that a place is followed by
+constexpr double kBorderReach = 0.075;  // of the radii: a bend that closes on itself is looked at from there
+constexpr double kHeirNear = 1.5;       // edges
+constexpr double kSideNear = 0.5;       // of the radii: where the side of before counts
 constexpr double kFadeFrom = 0.05, kFadeTo = 0.03;  // of the radii: where the normal of before counts
 constexpr double kOpposite = -0.5;                  // cosine between normals
 
@@ -29,17 +28,11 @@ constexpr std::size_t pair_capacity(std::size_t edges, std::size_t contacts) {
 }
 
 bool ascends(const StrandContact& a, const StrandContact& b) noexcept {
-  return a.pair < b.pair;
+  return std::tie(a.pair, a.kind, a.sa, a.sb) < std::tie(b.pair, b.kind, b.sa, b.sb);
 }
 
 bool deeper(const StrandContact& a, const StrandContact& b) noexcept {
-  return std::tie(a.gap, a.pair) < std::tie(b.gap, b.pair);
-}
-
-const StrandContact* with_pair(const std::vector<StrandContact>& contacts, const EdgePair& pair) noexcept {
-  const auto at = std::lower_bound(contacts.begin(), contacts.end(), pair,
-                                   [](const StrandContact& c, const EdgePair& p) { return c.pair < p; });
-  return at != contacts.end() && at->pair == pair ? &*at : nullptr;
+  return std::tie(a.gap, a.pair, a.kind, a.sa, a.sb) < std::tie(b.gap, b.pair, b.kind, b.sa, b.sb);
 }
 
 // From one place to another, in rest lengths of `edge`.
@@ -80,17 +73,16 @@ bool same_strands(const EdgePair& p, const EdgePair& q) noexcept {
 }
 
 // Of those contacts (ascending) that may lie within kHeirNear of this one, and some more.
-template <class Contacts, class Visit>
-void visit_near(const Strand* strands, const StrandContact& at, Contacts& contacts, Visit visit) noexcept {
+template <class It, class Visit>
+void visit_near(const Strand* strands, const StrandContact& at, It it, It end, Visit visit) noexcept {
   constexpr std::uint32_t kWindow = 2;  // edges
   const Strand& a = strands[at.pair.strand_a];
   const std::uint32_t edge = at.pair.edge_a, edges = static_cast<std::uint32_t>(a.edges());
   const bool seam = a.closed && (edge < kWindow || edge + kWindow >= edges || at.pair.edge_b < kWindow ||
                                  at.pair.edge_b + kWindow >= edges);
   const EdgePair first{at.pair.strand_a, seam || edge < kWindow ? 0 : edge - kWindow, 0, 0};
-  auto it = std::lower_bound(contacts.begin(), contacts.end(), first,
-                             [](const StrandContact& c, const EdgePair& p) { return c.pair < p; });
-  for (; it != contacts.end() && it->pair.strand_a == at.pair.strand_a; ++it) {
+  it = std::lower_bound(it, end, first, [](const StrandContact& c, const EdgePair& p) { return c.pair < p; });
+  for (; it != end && it->pair.strand_a == at.pair.strand_a; ++it) {
     if (!seam && it->pair.edge_a > edge + kWindow) break;
     if (same_strands(it->pair, at.pair)) visit(*it);
   }
@@ -107,14 +99,6 @@ Vector3d along(const Strand& strand, std::uint32_t edge) noexcept {
   return strand.x[strand.next(edge)] - strand.x[edge];
 }
 
-// The ends that a cut made begin where they touch all over; like neighbours along a thread they do not count.
-bool across_cut(const Strand& a, const Strand& b, const EdgePair& pair) noexcept {
-  const bool cut = pair.strand_a != pair.strand_b || (a.ring_edges > 0 && !a.closed);
-  const std::size_t apart = cut ? edges_along(a, pair.edge_a, b, pair.edge_b) : static_cast<std::size_t>(-1);
-  if (apart == static_cast<std::size_t>(-1)) return false;
-  return apart <= 1 || static_cast<double>(apart - 1) * a.rest_length < std::numbers::pi * a.radius;
-}
-
 // Of two strands that meet in a point and were never apart: across both, else across one.
 Vector3d any_side(const Vector3d& a, const Vector3d& b) noexcept {
   const Vector3d across = a.cross(b);
@@ -128,30 +112,100 @@ Vector3d any_side(const Vector3d& a, const Vector3d& b) noexcept {
   return longer.cross(axis).normalized();
 }
 
+double parameter(std::uint32_t edge, double s) noexcept {
+  return static_cast<double>(edge) + s;
+}
+
+// (edge, s) of a parameter that may lie a round off.
+void place(const Strand& strand, double u, std::uint32_t& edge, double& s) noexcept {
+  const double edges = static_cast<double>(strand.edges());
+  if (strand.closed) {
+    if (u < 0) u += edges;
+    if (u >= edges) u -= edges;
+  }
+  const double whole = std::clamp(std::floor(u), 0.0, edges - 1);
+  edge = static_cast<std::uint32_t>(whole);
+  s = std::clamp(u - whole, 0.0, 1.0);
+}
+
+// Of a ring's two ways from u to v the one ahead.
+double ahead(const Strand& strand, bool same, double u, double v) noexcept {
+  return same && strand.closed && v < u ? v + static_cast<double>(strand.edges()) : v;
+}
+
+ArcLimits limits_of(const Strand& a, const Strand& b, bool same, double u) noexcept {
+  ArcLimits limits = arc_limits(a, b, same, u);
+  // What was one thread keeps its distance along it.
+  const double ring = static_cast<double>(a.ring_edges);
+  if (same && !a.closed && ring > 0) limits.high = ring - limits.low;
+  if (same || edges_along(a, 0, b, 0) == static_cast<std::size_t>(-1)) return limits;
+  const double least = arc_limits(a, a, true, u).low;
+  const double shift = static_cast<double>(a.first_edge) - static_cast<double>(b.first_edge);
+  if (b.first_edge > a.first_edge) return {least + shift, ring > 0 ? ring - least + shift : 1e300};
+  return {ring > 0 ? least - ring + shift : -1e300, shift - least};
+}
+
+// Round a ring every two places are met twice, ahead of the one and of the other: one of them counts.
+bool other_way_round(const Strand& a, bool same, double u, double v) noexcept {
+  return same && a.closed && v - u > 0.5 * static_cast<double>(a.edges()) + kOneSide;
+}
+
+// How far the curve runs from an edge at most [mm].
+double bulge(const Strand& strand, std::uint32_t edge) noexcept {
+  const std::size_t n = strand.vertices, next = strand.next(edge);
+  double bend = 0;
+  for (const std::size_t i : {static_cast<std::size_t>(edge), next}) {
+    if (!strand.closed && (i == 0 || i + 1 == n)) continue;
+    const Vector3d &before = strand.x[i == 0 ? n - 1 : i - 1], &behind = strand.x[strand.next(i)];
+    bend = std::max(bend, (before - 2 * strand.x[i] + behind).squaredNorm());
+  }
+  return std::sqrt(bend) / 8;
+}
+
+// The nearest places (s, t) in [0, 1]^2 of two edges. [Ericson 2005] 5.1.9.
+void nearest_of_edges(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double& s,
+                      double& t) noexcept {
+  const Vector3d r = p - q;
+  const double dd = d.squaredNorm(), ee = e.squaredNorm(), de = d.dot(e), dr = d.dot(r), er = e.dot(r);
+  const double det = dd * ee - de * de;
+  s = det > 1e-12 * dd * ee ? std::clamp((de * er - dr * ee) / det, 0.0, 1.0) : 0.5;
+  t = ee > 0 ? std::clamp((de * s + er) / ee, 0.0, 1.0) : 0.0;
+  s = dd > 0 ? std::clamp((de * t - dr) / dd, 0.0, 1.0) : 0.0;
+}
+
+// The normal that belongs to a distance vector, and the gap along it. @param former zero where there was none
+void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& former, StrandContact& c) noexcept {
+  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+  const double radii = a.radius + b.radius, d = apart.norm();
+  const Vector3d here = d > 1e-9 * radii ? (apart / d).eval() : Vector3d::Zero().eval();
+  if (former.isZero(0)) {
+    c.normal = d > 1e-9 * radii ? here : any_side(along(a, c.pair.edge_a), along(b, c.pair.edge_b));
+  } else if (d >= kSideNear * radii) {
+    c.normal = here;
+  } else {
+    const double fade = std::clamp((d / radii - kFadeTo) / (kFadeFrom - kFadeTo), 0.0, 1.0);
+    const double side = here.dot(former) < kOpposite ? -1.0 : 1.0;
+    const Vector3d blend = fade * side * here + (1 - fade) * former;
+    c.normal = blend.norm() > 0 ? blend.normalized() : former;
+  }
+  c.gap = c.normal.dot(apart) - radii;
+}
+
 }  // namespace
 
 StrandContacts::StrandContacts(std::size_t most_edges, std::size_t most_contacts)
-    : most_(std::max<std::size_t>(most_contacts, 1)), near_(most_edges, pair_capacity(most_edges, most_contacts)) {
-  pairs_.reserve(pair_capacity(most_edges, most_contacts));
-  contacts_.reserve(most_);
-  before_.reserve(most_);
+    : most_(std::max<std::size_t>(most_contacts, 1)), pairs_(most_edges, pair_capacity(most_edges, most_contacts)) {
+  contacts_.reserve(2 * most_ + 64);
+  gone_.reserve(2 * most_ + 64);
   memory_.reserve(most_);
-  candidates_.reserve(4 * most_ + 64);
 }
 
 bool StrandContacts::gather_again(const Strand* strands, std::size_t count, double reach) noexcept {
   double widest = 0;
-  for (std::size_t k = 0; k < count; ++k) widest = std::max(widest, strands[k].radius);
-  const bool all = near_.find(strands, count, nullptr, reach + 2 * widest);
-  pairs_.clear();
-  for (const EdgePair& pair : near_.pairs()) {
-    const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
-    if (pair.strand_a == pair.strand_b && !arc_allows(a, pair.edge_a, pair.edge_b)) continue;
-    if (across_cut(a, b, pair)) continue;
-    if (pairs_.size() == pairs_.capacity()) break;
-    if (distance(a, b, pair) <= a.radius + b.radius + reach) pairs_.push_back(pair);
-  }
-  return all;
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::uint32_t i = 0; strands[k].vertices > 2 && i < strands[k].edges(); i += 2)
+      widest = std::max(widest, bulge(strands[k], i));
+  return pairs_.update(strands, count, reach + 2 * widest);
 }
 
 bool StrandContacts::gather(const Strand* strands, std::size_t count, double reach) noexcept {
@@ -160,100 +214,166 @@ bool StrandContacts::gather(const Strand* strands, std::size_t count, double rea
   return gather_again(strands, count, reach);
 }
 
-// Candidates of all pairs, ascending, each with the contact that its pair had before. When they are too many the deeper
-// half goes on.
-void StrandContacts::collect(const Strand* strands, double reach, std::size_t& lost) noexcept {
-  candidates_.clear();
-  for (const EdgePair& pair : pairs_) {
-    const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
-    const double radii = a.radius + b.radius;
-    EdgePlaces found;
-    if (!places(a, b, pair, radii + reach, found)) continue;
-    if (candidates_.size() == candidates_.capacity()) {
-      const std::size_t half = candidates_.size() / 2;
-      std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(half), candidates_.end(),
-                       [](const Candidate& p, const Candidate& q) { return deeper(p.contact, q.contact); });
-      lost += candidates_.size() - half;
-      candidates_.resize(half);
-    }
-    Candidate& candidate = candidates_.emplace_back();
-    StrandContact& c = candidate.contact;
-    c.pair = pair;
-    c.sa = found.sa;
-    c.sb = found.sb;
-    c.normal = found.apart;  // until set_side()
-    c.gap = found.distance - radii;
-    candidate.before = with_pair(before_, pair);
-    set_side(strands, candidate);
+bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& sharp, bool& bordered) const noexcept {
+  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+  const bool same = c.pair.strand_a == c.pair.strand_b;
+  const double u = parameter(c.pair.edge_a, c.sa), v = ahead(a, same, u, parameter(c.pair.edge_b, c.sb));
+  const ArcLimits limits = limits_of(a, b, same, u);
+  CurvePlaces now;
+  const bool beside = c.kind == StrandContact::Kind::beside;
+  const bool there = (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now)
+                             : nearest_crossing(a, b, u, v, limits, kMostRun, now)) &&
+                     !other_way_round(a, same, now.u, now.v);
+  sharp = 1;
+  bordered = false;
+  if (!there) {  // it stays where it was
+    const Vector3d apart = place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
+    c.gap = c.normal.dot(apart) - a.radius - b.radius;
+    return false;
   }
-  if (lost > 0)
-    std::sort(candidates_.begin(), candidates_.end(),
-              [](const Candidate& p, const Candidate& q) { return ascends(p.contact, q.contact); });
+  sharp = beside || !now.ended ? now.sharp : 1;
+  bordered = now.bordered;
+  if (!beside) place(a, now.u, c.pair.edge_a, c.sa);
+  place(b, now.v, c.pair.edge_b, c.sb);
+  const Vector3d former = c.normal;
+  set_normal(strands, now.apart, former, c);
+  c.force = turned(c.force, former, c.normal);
+  return true;
 }
 
-void StrandContacts::set_side(const Strand* strands, Candidate& candidate) const noexcept {
-  StrandContact& c = candidate.contact;
-  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-  const Vector3d apart = c.normal;
-  const double radii = a.radius + b.radius, d = apart.norm();
-  if (d >= kSideNear * radii && d > 0) {
-    c.normal = apart / d;
+void StrandContacts::follow(const Strand* strands) noexcept {
+  double sharp = 0;
+  bool bordered = false;
+  for (StrandContact& c : contacts_) followed(strands, c, sharp, bordered);
+}
+
+void StrandContacts::add(const StrandContact& contact) noexcept {
+  if (contacts_.size() < contacts_.capacity())
+    contacts_.push_back(contact);
+  else
+    ++lost_;
+}
+
+// A least distance from the vertex lies where the slope of the squared distance rises through zero, and at the ends of
+// what is allowed. Looked for on half edges, between places that the neighbouring edges see in the same way.
+void StrandContacts::find_beside(const Strand* strands, const EdgePair& pair, std::uint32_t vertex,
+                                 double reach) noexcept {
+  const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
+  const bool same = pair.strand_a == pair.strand_b;
+  const double radii = a.radius + b.radius, u = static_cast<double>(vertex);
+  const Vector3d p = curve_at(a, u).p, start = b.x[pair.edge_b], e = along(b, pair.edge_b);
+  if (!((p - start - 0.5 * e).norm() <= 0.5 * e.norm() + bulge(b, pair.edge_b) + (1 + kBorderReach) * radii + reach))
     return;
+  const ArcLimits limits = limits_of(a, b, same, u);
+  const double first = ahead(a, same, u, parameter(pair.edge_b, 0));
+  const double from = std::max(first, u + limits.low), to = std::min(first + 1, u + limits.high);
+  if (!(from <= to)) return;
+  const double last = static_cast<double>(b.vertices - 1);
+  const bool begins = from > first || (!b.closed && from <= 0), ends = to < first + 1 || (!b.closed && to >= last);
+  const double half = std::clamp(first + 0.5, from, to);
+  const double at[4] = {from, from, half, to};
+  double slope[4];
+  for (std::size_t k = 1; k < 4; ++k) {
+    const CurvePoint c = curve_at(b, at[k]);
+    slope[k] = (c.p - p).dot(c.d1);
   }
-  const StrandContact* former = candidate.before;
-  bool swapped = false;
-  if (!former) {
-    double nearest = kHeirNear * kHeirNear;
-    const auto look = [&](const StrandContact& other) {
-      const Way w = way(strands, c, other);
-      const double far = std::max(w.a * w.a, w.b * w.b);
-      if (far >= nearest) return;
-      nearest = far;
-      former = &other;
-      swapped = w.swapped;
-    };
-    visit_near(strands, c, before_, look);
-    if (!former) former = with_pair(memory_, c.pair);
-    if (!former) visit_near(strands, c, memory_, look);
+  slope[0] = begins ? -1.0 : slope[1];
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double before = slope[k], behind = k < 3 ? slope[k + 1] : ends ? 1.0 : before;
+    if (!(before <= 0 && behind >= 0) || (k == 0 && !begins) || (k == 3 && !ends)) continue;
+    const double part = k == 0 || k == 3 || !(behind > before) ? 0.0 : before / (before - behind);
+    add_beside(strands, pair, u, k < 3 ? at[k] + part * (at[k + 1] - at[k]) : to, limits, reach);
   }
-  const Vector3d here = d > 1e-9 * radii ? (apart / d).eval() : Vector3d::Zero().eval();
-  if (!former) {
-    c.normal = d > 1e-9 * radii ? here : any_side(along(a, c.pair.edge_a), along(b, c.pair.edge_b));
-  } else {
-    const Vector3d kept = swapped ? (-former->normal).eval() : former->normal;
-    const double fade = std::clamp((d / radii - kFadeTo) / (kFadeFrom - kFadeTo), 0.0, 1.0);
-    const double side = here.dot(kept) < kOpposite ? -1.0 : 1.0;
-    c.normal = (fade * side * here + (1 - fade) * kept).normalized();
-  }
-  c.gap = c.normal.dot(apart) - radii;
 }
 
-// A contact that those kept make superfluous.
-bool StrandContacts::spare(const Strand* strands, std::size_t candidate) const noexcept {
-  const StrandContact& c = candidates_[candidate].contact;
-  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-  const double radii = a.radius + b.radius, length_a = a.length_of(c.pair.edge_a),
-               length_b = b.length_of(c.pair.edge_b),
-               near = std::max(kSpareNear * std::min(length_a, length_b), kSpareRadii * radii);
-  const auto covers = [&](const Candidate& other) {
-    if (!other.kept || !same_strands(other.contact.pair, c.pair)) return false;
-    const Way w = way(strands, c, other.contact);
-    if (std::abs(w.a) * length_a > near || std::abs(w.b) * length_b > near) return false;
-    const double higher = (c.gap - other.contact.gap) / radii,
-                 turn = c.normal.dot(other.contact.normal) * (w.swapped ? -1 : 1);
-    if (candidates_[candidate].before) return higher > kLowerFor && turn > kLowerTurn;
-    return higher >= -kSpareDeeper && turn > (higher > kSpareHigher ? kLowerTurn : kSpareTurn);
+void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, double u, double v,
+                                const ArcLimits& limits, double reach) noexcept {
+  const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
+  const bool same = pair.strand_a == pair.strand_b;
+  const double radii = a.radius + b.radius;
+  StrandContact c;
+  c.kind = StrandContact::Kind::beside;
+  c.pair = pair;
+  place(a, u, c.pair.edge_a, c.sa);
+  const auto known = [&](double at) {
+    place(b, at, c.pair.edge_b, c.sb);
+    bool found = false;
+    visit_known(strands, c, [&](const StrandContact& k) {
+      found |= k.kind == c.kind && k.pair.edge_a == c.pair.edge_a && k.sa == c.sa &&
+               std::abs(difference(b, k.pair.edge_b, k.sb, c.pair.edge_b, c.sb)) < kOneSide;
+    });
+    return found;
   };
-  const auto edges = static_cast<std::uint32_t>(1 + std::min(near / length_a, kMostSpareEdges));
-  const auto close = [&](const Candidate& other) {
-    return other.contact.pair.strand_a == c.pair.strand_a && other.contact.pair.edge_a + edges >= c.pair.edge_a &&
-           other.contact.pair.edge_a <= c.pair.edge_a + edges;
+  if (known(v)) return;
+  CurvePlaces now;
+  if (!nearest_beside(a, b, u, v, limits, 1.0, now) || other_way_round(a, same, now.u, now.v)) return;
+  if (now.bordered ? now.apart.norm() > (1 + kBorderReach) * radii
+                   : now.sharp > kBesideFrom || now.apart.norm() > radii + reach)
+    return;
+  if (known(now.v)) return;
+  set_normal(strands, now.apart, Vector3d::Zero(), c);
+  add(c);
+}
+
+template <class Visit>
+void StrandContacts::visit_known(const Strand* strands, const StrandContact& at, Visit visit) const noexcept {
+  const auto found = contacts_.begin() + static_cast<std::ptrdiff_t>(followed_);
+  visit_near(strands, at, contacts_.begin(), found, visit);
+  for (auto it = found; it != contacts_.end(); ++it)
+    if (same_strands(it->pair, at.pair)) visit(*it);
+}
+
+void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, double s, double t,
+                                   double reach) noexcept {
+  const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
+  const bool same = pair.strand_a == pair.strand_b;
+  const double u = parameter(pair.edge_a, s), v = ahead(a, same, u, parameter(pair.edge_b, t));
+  StrandContact c;
+  c.pair = pair;
+  const auto known = [&](double at_u, double at_v) {
+    place(a, at_u, c.pair.edge_a, c.sa);
+    place(b, at_v, c.pair.edge_b, c.sb);
+    bool found = false;
+    visit_known(strands, c,
+                [&](const StrandContact& k) { found |= k.kind == c.kind && way(strands, c, k).within(kOnePlace); });
+    return found;
   };
-  for (std::size_t i = candidate; i-- > 0 && close(candidates_[i]);)
-    if (covers(candidates_[i])) return true;
-  for (std::size_t i = candidate + 1; i < candidates_.size() && close(candidates_[i]); ++i)
-    if (covers(candidates_[i])) return true;
-  return false;
+  constexpr double kGuess = 0.6;  // of the sharpness that is needed: the edges' places are not the curves'
+  if (sharpness_at(a, b, u, v) < kGuess * kCrossingFrom || known(u, v)) return;
+  CurvePlaces now;
+  if (!nearest_crossing(a, b, u, v, limits_of(a, b, same, u), 1.0, now) || other_way_round(a, same, now.u, now.v))
+    return;
+  if (!(now.sharp > kCrossingFrom || now.ended) || now.apart.norm() > a.radius + b.radius + reach) return;
+  if (known(now.u, now.v)) return;
+  set_normal(strands, now.apart, Vector3d::Zero(), c);
+  add(c);
+}
+
+// Places that have come together are one from then on.
+void StrandContacts::merge(const Strand* strands) noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < contacts_.size(); ++i) {
+    const StrandContact c = contacts_[i];
+    const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+    const double limit_a = c.kind == StrandContact::Kind::beside ? 0.1 : 0.3 * kOnePlace;
+    const double limit_b = c.kind == StrandContact::Kind::beside ? 0.3 : 0.3 * kOnePlace;
+    bool same = false;
+    for (std::size_t j = kept; j-- > 0 && !same;) {
+      const StrandContact& other = contacts_[j];
+      if (other.pair.strand_a != c.pair.strand_a || other.pair.edge_a + 1 < c.pair.edge_a) {
+        if (!a.closed && contacts_.size() > 64) break;  // ascending
+        continue;
+      }
+      same = other.kind == c.kind && same_strands(other.pair, c.pair) &&
+             std::abs(difference(a, c.pair.edge_a, c.sa, other.pair.edge_a, other.sa)) < limit_a &&
+             std::abs(difference(b, c.pair.edge_b, c.sb, other.pair.edge_b, other.sb)) < limit_b;
+    }
+    if (!same)
+      contacts_[kept++] = c;
+    else if (!c.force.isZero(0) && gone_.size() < gone_.capacity())
+      gone_.push_back(c);
+  }
+  contacts_.resize(kept);
 }
 
 void StrandContacts::hand_over(const Strand* strands, const StrandContact& gone) noexcept {
@@ -265,7 +385,7 @@ void StrandContacts::hand_over(const Strand* strands, const StrandContact& gone)
   Heir heirs[2];  // behind, ahead
   const Strand &a = strands[gone.pair.strand_a], &b = strands[gone.pair.strand_b];
   const double turn = along(a, gone.pair.edge_a).dot(along(b, gone.pair.edge_b)) < 0 ? -1 : 1;
-  visit_near(strands, gone, contacts_, [&](StrandContact& other) {
+  visit_near(strands, gone, contacts_.begin(), contacts_.end(), [&](StrandContact& other) {
     const Way w = way(strands, gone, other);
     if (!w.within(kHeirNear) || gone.normal.dot(other.normal) * (w.swapped ? -1 : 1) <= 0) return;
     const double on_a = w.a * a.length_of(gone.pair.edge_a), on_b = w.b * b.length_of(gone.pair.edge_b),
@@ -289,45 +409,70 @@ void StrandContacts::hand_over(const Strand* strands, const StrandContact& gone)
 }
 
 std::size_t StrandContacts::find(const Strand* strands, std::size_t count, double reach) noexcept {
-  std::swap(contacts_, before_);
-  contacts_.clear();
-  std::size_t lost = 0;
-  collect(strands, reach, lost);
-  for (Candidate& c : candidates_) c.kept = c.before != nullptr;
-  const auto thin = [&](auto may_go) {
-    for (std::size_t i = 0; i < candidates_.size(); ++i)
-      if (may_go(candidates_[i])) candidates_[i].kept = !spare(strands, i);
-  };
-  // Within a step none goes that was there, so that its iterations see more and more of them and come to an end.
-  if (first_) thin([](const Candidate& c) { return c.before && c.before->force.isZero(0); });
-  thin([](const Candidate& c) { return !c.before; });
-  thin([](const Candidate& c) { return !c.before && c.kept; });  // a deeper one may have come behind it
-  first_ = false;
-
-  candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(), [](const Candidate& c) { return !c.kept; }),
-                    candidates_.end());
-  if (candidates_.size() > most_) {
-    lost += candidates_.size() - most_;
-    std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(most_), candidates_.end(),
-                     [](const Candidate& p, const Candidate& q) { return deeper(p.contact, q.contact); });
-    candidates_.resize(most_);
-    std::sort(candidates_.begin(), candidates_.end(),
-              [](const Candidate& p, const Candidate& q) { return ascends(p.contact, q.contact); });
-  }
-  for (const Candidate& candidate : candidates_) {
-    StrandContact& c = contacts_.emplace_back(candidate.contact);
-    if (!candidate.before) continue;
-    c.force = turned(candidate.before->force, candidate.before->normal, c.normal);
-    c.sliding = candidate.before->sliding;
-  }
+  lost_ = 0;
+  gone_.clear();
   const auto there = [&](std::uint32_t strand, std::uint32_t edge) {
     return strand < count && strands[strand].vertices > 1 && edge < strands[strand].edges();
   };
-  for (const StrandContact& old : before_)
-    if (!old.force.isZero(0) && there(old.pair.strand_a, old.pair.edge_a) &&
-        there(old.pair.strand_b, old.pair.edge_b) && !with_pair(contacts_, old.pair))
-      hand_over(strands, old);
-  return lost;
+  // Within a step none goes that was there, so that its iterations see more and more of them and come to an end.
+  const bool begins = first_;
+  first_ = false;
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < contacts_.size(); ++i) {
+    StrandContact c = contacts_[i];
+    if (!there(c.pair.strand_a, c.pair.edge_a) || !there(c.pair.strand_b, c.pair.edge_b)) continue;
+    double sharp = 0;
+    bool bordered = false;
+    // Renamed ones may stand elsewhere than at a vertex: those near them inherit from where they are.
+    const bool stray = c.kind == StrandContact::Kind::beside && c.sa != 0 && c.sa != 1;
+    bool goes = stray || !followed(strands, c, sharp, bordered);
+    const double radii = strands[c.pair.strand_a].radius + strands[c.pair.strand_b].radius;
+    if (c.kind == StrandContact::Kind::beside)
+      goes = goes || (bordered ? c.gap > 2 * kBorderReach * radii : sharp > kBesideTo);
+    else
+      goes = goes || sharp < (c.gap < 0 || !c.force.isZero(0) ? kPressedTo : kCrossingTo);
+    goes = goes || c.gap > reach;
+    const bool finite = std::isfinite(c.gap) && c.normal.allFinite() && c.force.allFinite();
+    if (!finite || (goes && (begins || c.force.isZero(0)))) {
+      if (finite && !c.force.isZero(0)) gone_.push_back(c);
+      continue;
+    }
+    contacts_[kept++] = c;
+  }
+  contacts_.resize(kept);
+  std::sort(contacts_.begin(), contacts_.end(), ascends);
+  if (begins) merge(strands);
+  followed_ = contacts_.size();
+
+  for (EdgePair pair : pairs_.pairs()) {
+    if (!there(pair.strand_a, pair.edge_a) || !there(pair.strand_b, pair.edge_b)) continue;
+    // Of a ring, from the one whose way to the other is the shorter.
+    if (pair.strand_a == pair.strand_b && strands[pair.strand_a].closed &&
+        2 * (pair.edge_b - pair.edge_a) > strands[pair.strand_a].edges())
+      std::swap(pair.edge_a, pair.edge_b);
+    const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
+    const Vector3d p = a.x[pair.edge_a], d = along(a, pair.edge_a), q = b.x[pair.edge_b], e = along(b, pair.edge_b);
+    const double radii = a.radius + b.radius;
+    const double most = (1 + kBorderReach) * radii + bulge(a, pair.edge_a) + bulge(b, pair.edge_b) + reach;
+    const double dd = d.squaredNorm(), ee = e.squaredNorm();
+    const double span = most + 0.5 * (std::sqrt(dd) + std::sqrt(ee));
+    if (!((p - q + 0.5 * (d - e)).squaredNorm() <= span * span)) continue;
+    find_beside(strands, pair, pair.edge_a, reach);
+    if (!a.closed && pair.edge_a + 1 == a.edges()) find_beside(strands, pair, pair.edge_a + 1, reach);
+    double s = 0, t = 0;
+    nearest_of_edges(p, d, q, e, s, t);
+    if ((p + s * d - q - t * e).squaredNorm() <= most * most) find_crossing(strands, pair, s, t, reach);
+  }
+
+  if (contacts_.size() > most_) {
+    lost_ += contacts_.size() - most_;
+    std::nth_element(contacts_.begin(), contacts_.begin() + static_cast<std::ptrdiff_t>(most_), contacts_.end(),
+                     deeper);
+    contacts_.resize(most_);
+  }
+  std::sort(contacts_.begin(), contacts_.end(), ascends);
+  for (const StrandContact& gone : gone_) hand_over(strands, gone);
+  return lost_;
 }
 
 void StrandContacts::remember() noexcept {
@@ -344,9 +489,10 @@ void StrandContacts::forget(std::uint32_t strand) noexcept {
 
 // Gives every place a new (strand, edge); pairs that come to stand in descending order are turned round.
 template <class Rename>
-void StrandContacts::rename(Rename rename) noexcept {
+void StrandContacts::rename(std::uint32_t strand, Rename rename) noexcept {
   for (Contacts* contacts : {&contacts_, &memory_}) {
     for (StrandContact& c : *contacts) {
+      if (c.pair.strand_a != strand && c.pair.strand_b != strand) continue;
       rename(c.pair.strand_a, c.pair.edge_a, c.sa);
       rename(c.pair.strand_b, c.pair.edge_b, c.sb);
       if (std::tie(c.pair.strand_a, c.pair.edge_a) < std::tie(c.pair.strand_b, c.pair.edge_b)) continue;
@@ -361,7 +507,7 @@ void StrandContacts::rename(Rename rename) noexcept {
 }
 
 void StrandContacts::divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept {
-  rename([&](std::uint32_t& k, std::uint32_t& edge, double&) {
+  rename(strand, [&](std::uint32_t& k, std::uint32_t& edge, double&) {
     if (k != strand || edge < vertex) return;
     k = piece;
     edge -= vertex;
@@ -369,33 +515,19 @@ void StrandContacts::divide(std::uint32_t strand, std::uint32_t vertex, std::uin
 }
 
 void StrandContacts::open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept {
-  rename([&](std::uint32_t k, std::uint32_t& edge, double&) {
+  rename(strand, [&](std::uint32_t k, std::uint32_t& edge, double&) {
     if (k == strand && edges > 0) edge = (edge + edges - vertex % edges) % edges;
   });
 }
 
 void StrandContacts::regrade(std::uint32_t strand, const EdgeMove* moves) noexcept {
-  rename([&](std::uint32_t k, std::uint32_t& edge, double& s) {
+  rename(strand, [&](std::uint32_t k, std::uint32_t& edge, double& s) {
     if (k != strand) return;
     const EdgeMove& m = moves[edge];
     const double u = m.offset + m.scale * s, over = u >= 1 && m.offset + m.scale > 1 ? 1 : 0;
     edge = m.edge + static_cast<std::uint32_t>(over);
     s = u - over;
   });
-  for (Contacts* contacts : {&contacts_, &memory_}) {
-    std::size_t kept = 0;
-    for (StrandContact& c : *contacts) {
-      StrandContact* before = kept > 0 ? &(*contacts)[kept - 1] : nullptr;
-      if (!before || before->pair != c.pair) {
-        (*contacts)[kept++] = c;
-        continue;
-      }
-      const Vector3d force = before->force + c.force;
-      if (c.gap < before->gap) *before = c;
-      before->force = force;
-    }
-    contacts->resize(kept);
-  }
 }
 
 void StrandContacts::add_to(StateHash& hash) const noexcept {
@@ -405,6 +537,7 @@ void StrandContacts::add_to(StateHash& hash) const noexcept {
       hash.add(static_cast<std::uint64_t>(k));
     hash.add(c.sa);
     hash.add(c.sb);
+    hash.add(static_cast<std::uint64_t>(c.kind));
     hash.bytes(c.normal.data(), sizeof(double) * 3);
     hash.bytes(c.force.data(), sizeof(double) * 3);
     hash.add(static_cast<std::uint64_t>(c.sliding));

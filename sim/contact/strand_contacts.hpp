@@ -1,21 +1,21 @@
 #pragma once
 /// Narrow phase: the places where strands touch, with an identity, a signed normal and a force that persist.
 ///
-/// Kinds (thesis 3.7): inside both edges, vertex on edge, vertex on vertex, and both edges of a bend on its inner side.
-/// Neighbours along a thread do not touch below pi h of arc between the two places: a thread bent round itself as
-/// tightly as its own radius allows has that much. Ends that a cut made go on not touching below it.
+/// Contact is between the smooth centrelines (smooth_curve.hpp). Strands that cross have one where they are nearest to
+/// each other. Strands that lie along each other, or are wound round each other, touch along a line: there every vertex
+/// of the one has a contact with the nearest place of the other, so that nothing but the solver moves force from one to
+/// the next. Both kinds where the sharpness (curve_places.hpp) is between, each with a hysteresis. The two formulations
+/// and why one needs both: Meier, Grill, Wall and Popp 2017, all-angle beam contact, which parts them by the angle;
+/// that takes one strand wound round another for crossings, whose places then run along the line.
 ///
-/// Every pair of edges has at most one contact, so the pair is its identity; edge_places.hpp tells where it lies and
-/// when it is kept. Two more rules make them few and let them go on:
+/// A contact is found once, from the pairs of edges that are near, and followed from then on by Newton's method: its
+/// place glides over vertices. Neighbours along a thread do not touch below pi h of arc between the two places: a
+/// thread bent round itself as tightly as its own radius allows has that much; where the nearest place has less, the
+/// contact is held at that border and keeps the bend from closing. Ends that a cut made go on not touching below it.
 ///
-///   spare   a pair that is new and within 0.7 edges of a contact (along both strands; edges of the finer, or half a
-///           radius) is left out when its normal and its gap are the same (8 degrees; 1 % of the radii): it adds
-///           nothing that the solver could tell apart. It comes in when its gap falls 0.05 % below. It is left out too
-///           while its gap is wider by more and its normal much the same (30 degrees): the edges round it touch there
-///           first. One that was there goes only at the beginning of a step, without force, with a gap wider by 2 %.
-///   heir    the force of a contact whose pair has gone passes to the nearest contacts of the same two strands within
-///           1.5 edges along both, one on either side, in inverse proportion to the distance: force and moment are
-///           conserved (before it is turned with the normal), and it is handed over once.
+///   heir    the force of a contact that ends passes to the nearest contacts of the same two strands within 1.5 edges
+///           along both, one on either side, in inverse proportion to the distance: force and moment are conserved
+///           (before it is turned with the normal), and it is handed over once.
 ///
 /// The normal is (p_a - p_b) / |p_a - p_b|: centrelines do not pass through each other, so that is the right side.
 /// Where they are nearer than half the sum of radii the side that the contact had before wins over the opposite one,
@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "sim/base/hash.hpp"
-#include "sim/contact/strand.hpp"
-#include "sim/contact/swept_pairs.hpp"
+#include "sim/contact/curve_places.hpp"
+#include "sim/contact/pair_list.hpp"
 
 namespace ligature::contact {
 
@@ -46,15 +46,16 @@ class StrandContacts {
   /// Looks for the pairs again, when strands moved further than was foreseen; contacts stay.
   bool gather_again(const Strand* strands, std::size_t count, double reach) noexcept;
 
-  /// The contacts of these pairs with the strands where they are now (vertices as in gather(), x moved), nearer than
-  /// `reach` between their surfaces. Forces and sides come from what remember() kept (the same pair, else the nearest
-  /// along both strands); contacts that go on from a call of the same step keep theirs.
-  /// In ascending order of pairs. @returns how many did not fit (the deepest are kept). @rt no allocation
+  /// The contacts with the strands where they are now (vertices as in gather(), x moved), nearer than `reach` between
+  /// their surfaces: those that were, followed, and new ones among the pairs. In ascending order of pairs.
+  /// @returns how many did not fit (the deepest are kept). @rt no allocation
   std::size_t find(const Strand* strands, std::size_t count, double reach) noexcept;
+  /// The same contacts, followed to where they are now; none begins or ends.
+  void follow(const Strand* strands) noexcept;
 
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
-  std::size_t pairs() const noexcept { return pairs_.size(); }  ///< gathered
+  std::size_t pairs() const noexcept { return pairs_.pairs().size(); }  ///< that may touch
 
   /// At the end of the step: keeps forces and normals of the contacts for the next one.
   void remember() noexcept;
@@ -64,35 +65,38 @@ class StrandContacts {
   void divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept;
   /// After a cut of a ring of so many edges: the edge that begins at `vertex` is now its first.
   void open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept;
-  /// After a strand was divided anew where it is: one move for each of its edges of before. Contacts that come to be of
-  /// one pair become one, with the force of both.
+  /// After a strand was divided anew where it is: one move for each of its edges of before. Contacts of vertices that
+  /// went end with the next find().
   void regrade(std::uint32_t strand, const EdgeMove* moves) noexcept;
   /// All that the next step knows of the steps before: what remember() kept.
   void add_to(StateHash& hash) const noexcept;
 
  private:
-  struct Candidate {
-    StrandContact contact;
-    const StrandContact* before = nullptr;  ///< the same pair, in before_
-    bool kept = false;
-  };
   using Contacts = std::vector<StrandContact>;
 
-  void collect(const Strand* strands, double reach, std::size_t& lost) noexcept;
-  void set_side(const Strand* strands, Candidate& candidate) const noexcept;
-  bool spare(const Strand* strands, std::size_t candidate) const noexcept;
+  /// Where a contact is now; false when it is lost.
+  bool followed(const Strand* strands, StrandContact& contact, double& sharp, bool& bordered) const noexcept;
+  void find_beside(const Strand* strands, const EdgePair& pair, std::uint32_t vertex, double reach) noexcept;
+  void add_beside(const Strand* strands, const EdgePair& pair, double u, double v, const ArcLimits& limits,
+                  double reach) noexcept;
+  void find_crossing(const Strand* strands, const EdgePair& pair, double s, double t, double reach) noexcept;
+  void add(const StrandContact& contact) noexcept;
+  /// Those of the same two strands that may be near this one.
+  template <class Visit>
+  void visit_known(const Strand* strands, const StrandContact& at, Visit visit) const noexcept;
+  void merge(const Strand* strands) noexcept;
   void hand_over(const Strand* strands, const StrandContact& gone) noexcept;
   template <class Rename>
-  void rename(Rename rename) noexcept;
+  void rename(std::uint32_t strand, Rename rename) noexcept;
 
   std::size_t most_ = 0;
   bool first_ = true;  ///< no find() since gather()
-  SweptPairs near_;
-  std::vector<EdgePair> pairs_;  ///< gathered, ascending                                     (pairs of near_)
-  Contacts contacts_, before_;   ///< of the last find(), of the one before it                (most contacts)
-  Contacts memory_;              ///< of the last remember(), ascending                       (most contacts)
-  std::vector<Candidate>
-      candidates_;  ///< ascending                                               (4 most contacts + 64)
+  PairList pairs_;               ///< that may touch in this step
+  Contacts contacts_;            ///< of the last find(), ascending                            (2 most contacts)
+  Contacts gone_;                ///< those that ended in it                                   (2 most contacts)
+  Contacts memory_;              ///< of the last remember(), ascending                        (most contacts)
+  std::size_t followed_ = 0;     ///< of contacts_ (the first ones, ascending) in this find()
+  std::size_t lost_ = 0;         ///< in this find()
 };
 
 }  // namespace ligature::contact

@@ -20,11 +20,14 @@ struct Thread {
   Points x;
   bool closed = false;
   double radius = 0.1, rest_length = 0.1;
+  std::uint32_t cut_from = 0xffffffffu, first_edge = 0, ring_edges = 0;  ///< Strand::thread and so on
 };
 
 inline std::vector<Strand> strands_of(const std::vector<Thread>& threads) {
   std::vector<Strand> strands;
-  for (const Thread& t : threads) strands.push_back({t.x.data(), t.x.size(), t.closed, t.radius, t.rest_length});
+  for (const Thread& t : threads)
+    strands.push_back(
+        {t.x.data(), t.x.size(), t.closed, t.radius, t.rest_length, t.cut_from, t.first_edge, t.ring_edges});
   return strands;
 }
 

@@ -8,6 +8,7 @@
 
 #include "sim/base/random.hpp"
 #include "sim/contact/coupling.hpp"
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/rod/band.hpp"
 
 namespace ligature::coupling_case {
@@ -115,8 +116,9 @@ inline MatrixXd dense_coupling(const std::vector<contact::Strand>& strands, cons
       const auto side = [&](std::size_t strand, std::size_t edge, double place, double sign) {
         if (strand != s) return;
         const auto column = static_cast<Index>(3 * i);
-        jt.block<3, 3>(static_cast<Index>(edge) * own, column) += sign * (1 - place) * axes[i];
-        jt.block<3, 3>(static_cast<Index>(strands[s].next(edge)) * own, column) += sign * place * axes[i];
+        const contact::Blend b = contact::blend_at(strands[s].vertices, strands[s].closed, edge, place);
+        for (std::size_t k = 0; k < 3; ++k)
+          jt.block<3, 3>(static_cast<Index>(b.vertex[k]) * own, column) += sign * b.weight[k] * axes[i];
       };
       side(contacts[i].pair.strand_a, contacts[i].pair.edge_a, contacts[i].sa, 1);
       side(contacts[i].pair.strand_b, contacts[i].pair.edge_b, contacts[i].sb, -1);

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/strand.hpp"
 #include "sim/rod/band.hpp"
 
@@ -98,8 +99,8 @@ class ThesisCoupling {
   void couple(const std::vector<contact::StrandContact>& contacts, const std::vector<Matrix3>& axes, Matrix& w) {
     touched_.clear();
     for (const auto& c : contacts)
-      for (const std::size_t v : {c.pair.edge_a, c.pair.edge_a + 1, c.pair.edge_b, c.pair.edge_b + 1})
-        touched_.push_back(v);
+      for (const contact::Blend& b : {blend(c.pair.edge_a, c.sa), blend(c.pair.edge_b, c.sb)})
+        touched_.insert(touched_.end(), b.vertex, b.vertex + 3);
     std::sort(touched_.begin(), touched_.end());
     touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
     solve(touched_, g_);
@@ -113,13 +114,14 @@ class ThesisCoupling {
       y_.middleRows<3>(3 * i).noalias() =
           axes[static_cast<std::size_t>(i)].transpose() *
           (e.weight[0] * g_.middleRows<3>(e.row[0]) + e.weight[1] * g_.middleRows<3>(e.row[1]) +
-           e.weight[2] * g_.middleRows<3>(e.row[2]) + e.weight[3] * g_.middleRows<3>(e.row[3]));
+           e.weight[2] * g_.middleRows<3>(e.row[2]) + e.weight[3] * g_.middleRows<3>(e.row[3]) +
+           e.weight[4] * g_.middleRows<3>(e.row[4]) + e.weight[5] * g_.middleRows<3>(e.row[5]));
     }
     for (Eigen::Index j = 0; j < m; ++j) {
       const auto e = ends(contacts[static_cast<std::size_t>(j)]);
       for (Eigen::Index i = j; i < m; ++i) {
         Matrix3 sum = e.weight[0] * y_.block<3, 3>(3 * i, e.row[0]);
-        for (int k = 1; k < 4; ++k) sum += e.weight[k] * y_.block<3, 3>(3 * i, e.row[k]);
+        for (int k = 1; k < 6; ++k) sum += e.weight[k] * y_.block<3, 3>(3 * i, e.row[k]);
         w.block<3, 3>(3 * i, 3 * j) = sum * axes[static_cast<std::size_t>(j)];
       }
     }
@@ -129,12 +131,18 @@ class ThesisCoupling {
 
  private:
   struct Ends {
-    Eigen::Index row[4];
-    double weight[4];
+    Eigen::Index row[6];
+    double weight[6];
   };
+  contact::Blend blend(std::size_t edge, double at) const { return contact::blend_at(a_.size(), false, edge, at); }
   Ends ends(const contact::StrandContact& c) const {
-    return {{number_[c.pair.edge_a], number_[c.pair.edge_a + 1], number_[c.pair.edge_b], number_[c.pair.edge_b + 1]},
-            {1 - c.sa, c.sa, c.sb - 1, -c.sb}};
+    const contact::Blend a = blend(c.pair.edge_a, c.sa), b = blend(c.pair.edge_b, c.sb);
+    Ends e;
+    for (std::size_t k = 0; k < 3; ++k) {
+      e.row[k] = number_[a.vertex[k]], e.weight[k] = a.weight[k];
+      e.row[3 + k] = number_[b.vertex[k]], e.weight[3 + k] = -b.weight[k];
+    }
+    return e;
   }
   /// Block (i, i - apart) and (i, i + apart); zero beyond the ends.
   Matrix3 lower(std::size_t i, std::size_t apart) const {
