@@ -45,7 +45,10 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   mu_.resize(most);
   inverses_.resize(most_threads);
   trial_of_.resize(most_threads);
-  for (std::size_t k = 0; k < most_threads; ++k) trial_.emplace_back(most_vertices);
+  for (std::size_t k = 0; k < most_threads; ++k) {
+    trial_.emplace_back(most_vertices);
+    own_drag_.emplace_back(most_vertices);
+  }
 }
 
 bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) noexcept {
@@ -204,6 +207,28 @@ void CoupledStep::place_trial(const ThreadSystem* systems, const StepProblem* pr
   }
 }
 
+double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept {
+  for (std::size_t k = 0; k < count; ++k) std::fill_n(own_drag_[k].begin(), strands[k].vertices, 0.0);
+  const double margin = kChosenMargin * thickest(strands, count);
+  double worst = 0;
+  const auto mark = [&](std::uint32_t k, std::uint32_t edge) {
+    const Strand& s = strands[k];
+    const auto n = static_cast<std::ptrdiff_t>(s.vertices);
+    for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(edge) - 1; i <= static_cast<std::ptrdiff_t>(edge) + 2; ++i) {
+      if (!s.closed && (i < 0 || i >= n)) continue;
+      const auto v = static_cast<std::size_t>((i + n) % n);
+      own_drag_[k][v] = 1;
+      worst = std::max(worst, systems[k].imbalance_at(v));
+    }
+  };
+  for (const StrandContact& c : contacts_.contacts()) {
+    if (c.gap > margin && c.force.isZero(0)) continue;
+    mark(c.pair.strand_a, c.pair.edge_a);
+    mark(c.pair.strand_b, c.pair.edge_b);
+  }
+  return worst;
+}
+
 // The part of the move to the trial that keeps the clearance.
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
                                   CoupledOutcome& out) noexcept {
@@ -232,7 +257,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double motion = parts > 0 ? 0.0 : 1.0;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
-  double left_before = 0, drag_force = 0;  // imbalance, and what the drag of the last move was of it [uN]
+  double knots_before = 0, drag_force = 0;  // imbalance in knots, and what the drag of the last move was of it [uN]
+  double over = 0;                          // of the last move, over what is trusted
   bool still = false, cut = false;
   int blocked = 0;
 
@@ -277,6 +303,19 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     out.finite = worst.finite;
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
+    const double in_knots = find_knots(systems, strands, count);
+    if (iteration > 0) {  // what the last move was worth
+      if (over > 1)
+        drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
+      else if (over < kSmallPart)
+        drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
+      const bool by_drag = in_knots < kPoorDrag * drag_force;
+      if (in_knots > kPoorBalance * knots_before && !by_drag)
+        knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostDrag);
+      else if (in_knots < kGoodBalance * knots_before || by_drag)
+        knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);
+    }
+    knots_before = in_knots;
     out.residual = left > rounding && load > 0 ? left / load : 0.0;
     // Forces between strands are as exact as the cone problem was solved.
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
@@ -287,24 +326,29 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (out.converged || last) break;
 
     const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
-    double drag_used = 0;
+    double knot_drag_used = 0;
     for (std::size_t k = 0; k < count; ++k) {
       const double drag = drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
-      drag_used = std::max(drag_used, drag);
       systems[k].ask_for(asked);
-      systems[k].linearise(drag);
+      const double knot_drag = knot_drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
+      knot_drag_used = std::max(knot_drag_used, knot_drag);
+      for (std::size_t i = 0; i < strands[k].vertices; ++i)
+        if (own_drag_[k][i] > 0) own_drag_[k][i] = knot_drag;
+      systems[k].linearise(drag, own_drag_[k].data());
       systems[k].solve();
     }
     stage(StepStage::integrate);
     couple(systems, problems, strands, count, settings, executor, stage, out);
     ++out.iterations;
 
-    double furthest = 0, sum = 0, rest = 0;
+    double furthest = 0, sum = 0, rest = 0, knots_moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
       rest = std::max(rest, problems[k].model->rest_length);
       for (std::size_t i = 0; i < strands[k].vertices; ++i) {
         sum += systems[k].step_of(i).sum();
-        furthest = std::max(furthest, systems[k].step_of(i).norm());
+        const double far = systems[k].step_of(i).norm();
+        furthest = std::max(furthest, far);
+        if (own_drag_[k][i] > 0) knots_moved = std::max(knots_moved, far);
       }
     }
     if (!std::isfinite(sum)) {
@@ -315,17 +359,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (const Row& row : rows_)
       most_slid = std::max(most_slid, relative(contacts_.contacts()[row.contact], systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
-    const double over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
-    double fraction = 1;
-    if (over > 1) {
-      fraction = 1 / over;
-      drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
-    } else if (left > kPoorBalance * left_before && left > kPoorDrag * drag_force && iteration > 0) {
-      drag_ = std::min(std::max(kDragDecay * drag_, kFirstDrag), kMostDrag);  // the linearisation misleads
-    } else if (over < kSmallPart || left < kPoorDrag * drag_force) {
-      drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
-    }
-    left_before = left;
+    over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
+    double fraction = over > 1 ? 1 / over : 1;
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
     place_trial(systems, problems, count, fraction);
@@ -359,7 +394,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].place_held();
     }
     travelled += fraction * furthest;
-    drag_force = fraction * furthest * drag_used;
+    drag_force = fraction * knots_moved * knot_drag_used;
     shifted += fraction * furthest;
     slid += fraction * most_slid;
     still = motion == 1 && fraction == 1 && furthest < kStill * rest;
@@ -369,7 +404,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   // An iteration that was cut off may leave edges that no force would: all go back together, if nothing is in the way.
   const auto stretched = [&] {
     for (std::size_t k = 0; k < count; ++k)
-      if (overstretched(*problems[k].model, *problems[k].x0, problems[k].state->x)) return true;
+      if (overstretched(*problems[k].model, *problems[k].x0, problems[k].state->x, systems[k].outer_load()))
+        return true;
     return false;
   };
   for (int halving = 0; out.finite && !out.converged && halving < kMostHalvingsBack && stretched(); ++halving) {

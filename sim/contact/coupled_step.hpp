@@ -80,6 +80,7 @@ class CoupledStep {
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
     hash.add(drag_);
+    hash.add(knot_drag_);
     hash.add(moved_);
   }
   /// The last cone problem, for a file. Not for real-time code.
@@ -97,6 +98,8 @@ class CoupledStep {
   double worst_penetration() const noexcept;
   void couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
               const CoupledSettings& settings, Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
+  /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
+  double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
   double safe_fraction(const Strand* strands, std::size_t count, double fraction, CoupledOutcome& out) noexcept;
   void place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
                    double fraction) noexcept;
@@ -113,7 +116,10 @@ class CoupledStep {
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;
-  double drag_ = kLeastDrag;  ///< of the trust region, of all vertices: load over diameter; carried from step to step
+  // Drags of the trust region: load over diameter; carried from step to step.
+  double drag_ = kLeastDrag;      ///< of all vertices together, against moves that are too long
+  double knot_drag_ = kLeastDrag;  ///< of those near contacts, against linearisations that mislead
+  std::vector<std::vector<double>> own_drag_;  ///< of each vertex of each strand [uN/mm], knot_drag_ where it is not 0
   double moved_ = 0;          ///< furthest that the last move would have taken a vertex [mm]
   double reach_ = 0;          ///< that pairs were gathered for [mm]
 };

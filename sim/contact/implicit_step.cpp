@@ -18,16 +18,23 @@ double longest_edge(const rod::RodModel& model, const std::vector<Vector3d>& x) 
   return std::sqrt(longest);
 }
 
+// What no force does that acts here. A soft thread may well be longer by a third.
+double longest_allowed(const rod::RodModel& model, const std::vector<Vector3d>& x0, double load) noexcept {
+  const double pulled = model.stretch_stiffness > 0 ? 2 * load / model.stretch_stiffness : 0;
+  return std::max((kMostStretch + pulled) * model.rest_length, longest_edge(model, x0));
+}
+
 }  // namespace
 
-bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0,
-                   const std::vector<Vector3d>& x) noexcept {
-  return longest_edge(model, x) > std::max(kMostStretch * model.rest_length, longest_edge(model, x0));
+bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0, const std::vector<Vector3d>& x,
+                   double load) noexcept {
+  return longest_edge(model, x) > longest_allowed(model, x0, load);
 }
 
 // An edge's length is convex along the way.
-bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) noexcept {
-  const double limit = std::max(kMostStretch * model.rest_length, longest_edge(model, x0));
+bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x,
+             double load) noexcept {
+  const double limit = longest_allowed(model, x0, load);
   if (longest_edge(model, x) <= limit) return false;
   for (int halving = 0; halving < 12; ++halving) {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.5 * (x[i] + x0[i]);
@@ -106,7 +113,7 @@ StepOutcome ImplicitStep::run(ThreadSystem& s, const StepSettings& settings) noe
           note(s.assemble(rod::Hessian::none));
         }
       }
-      if (!out.converged && p.count > 0 && shorten(model, x0, state.x)) {
+      if (!out.converged && p.count > 0 && shorten(model, x0, state.x, s.outer_load())) {
         out.limited = true;
         s.carry_state();
         note(s.assemble(rod::Hessian::none));

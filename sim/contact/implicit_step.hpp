@@ -52,11 +52,14 @@ class ImplicitStep {
   rod::Twist best_twist_;                         ///< where Phi was least; angles unknown
 };
 
-/// True when an edge of x is longer than any of x0 and than kMostStretch allows.
-bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0, const std::vector<Vector3d>& x) noexcept;
+/// True when an edge of x is longer than any of x0, and than kMostStretch and twice the load that pulls
+/// at the thread from outside allow. @param load [uN]
+bool overstretched(const rod::RodModel& model, const std::vector<Vector3d>& x0, const std::vector<Vector3d>& x,
+                   double load) noexcept;
 
-/// Goes back from x towards x0 until no edge is longer than the longest was or than kMostStretch allows: an iteration
+/// Goes back from x towards x0 until no edge is longer than the longest was or than is allowed there: an iteration
 /// among contacts and grips that was cut off may leave edges that no force would. True when it did.
-bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x) noexcept;
+bool shorten(const rod::RodModel& model, const std::vector<Vector3d>& x0, std::vector<Vector3d>& x,
+             double load) noexcept;
 
 }  // namespace ligature::contact

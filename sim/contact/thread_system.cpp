@@ -394,13 +394,24 @@ bool ThreadSystem::factor(double drag) noexcept {
     for (std::size_t i = 0; i < p_.model->vertices(); ++i)
       if (!fixed_[i]) a.add(i, diagonal);  // what is held moves as prescribed
   };
-  if (drag > 0) add_shift(drag);
+  const auto add_drag = [&] {
+    if (drag > 0) add_shift(drag);
+    if (!own_drag_) return;
+    for (std::size_t i = 0; i < p_.model->vertices(); ++i) {
+      if (fixed_[i] || !(own_drag_[i] > 0)) continue;
+      Block diagonal = own_drag_[i] * Block::Identity();
+      if constexpr (D == 4) diagonal(3, 3) = 0;
+      a.add(i, diagonal);
+    }
+  };
+  add_drag();
   shifted_ = a.factor() > 0;
   if (!shifted_) return true;
   std::copy_n(gradient_.begin(), stride() * p_.model->vertices(), scratch_.begin());  // with what was pushed
   assemble_as<D>(rod::Hessian::exact);
   std::copy_n(scratch_.begin(), stride() * p_.model->vertices(), gradient_.begin());
   fix_rows<D>();
+  add_drag();
   rod::BlockBand<D>& kept = kept_band<D>();
   kept = a;
   // What makes it indefinite is compression, N/l: of a thread that hardly bends that is far above EI/l^3.
@@ -466,7 +477,8 @@ ThreadSystem::Imbalance ThreadSystem::assemble(rod::Hessian kind) noexcept {
   return dimension_ == 4 ? assemble_as<4>(kind) : dimension_ == 1 ? assemble_as<1>(kind) : assemble_as<3>(kind);
 }
 
-void ThreadSystem::linearise(double drag) noexcept {
+void ThreadSystem::linearise(double drag, const double* own_drag) noexcept {
+  own_drag_ = own_drag;
   dimension_ == 4 ? linearise_as<4>(drag) : dimension_ == 1 ? linearise_as<1>(drag) : linearise_as<3>(drag);
 }
 

@@ -17,6 +17,7 @@
 /// Quasi-static twist couples all joints of a span: a rank-one term per span, taken in by the Woodbury identity.
 #include <Eigen/Core>
 #include <array>
+#include <cmath>
 #include <vector>
 
 #include "sim/contact/constraint.hpp"
@@ -87,6 +88,9 @@ class ThreadSystem final : public ThreadInverse {
   double shift() const noexcept { return shift_; }
   bool shifted() const noexcept { return shifted_; }  ///< the last Hessian was not positive definite
   double load() const noexcept { return load_; }      ///< of the last assembly: largest force that acts [uN]
+  double outer_load() const noexcept {
+    return std::sqrt(outer_load_);
+  }  ///< largest dead force on a vertex in this step [uN]
   /// The fraction of the prescribed motion that is asked for from now on.
   double motion() const noexcept { return motion_; }
   void ask_for(double motion) noexcept { motion_ = motion; }
@@ -130,7 +134,8 @@ class ThreadSystem final : public ThreadInverse {
   }
   /// Right-hand side from what is assembled, less what the prescribed motion brings about; factors, shifting the
   /// Hessian where it is not positive definite, and by `drag` in any case [uN/mm]. Spoils the assembled band.
-  void linearise(double drag = 0) noexcept;
+  /// @param own_drag of each vertex, on top of it [uN/mm], or null                                          (n)
+  void linearise(double drag = 0, const double* own_drag = nullptr) noexcept;
   /// Adds a force on a vertex to the right-hand side [uN]. A prescribed vertex does not feel it.
   void push_right(std::size_t vertex, const Vector3d& force) noexcept;
   /// step() = what the linearised system answers to the right-hand side, which stays.
@@ -141,6 +146,11 @@ class ThreadSystem final : public ThreadInverse {
 
   std::size_t stride() const noexcept { return dimension_ == 4 ? 4 : 3; }  ///< scalars of a vertex in these: (stride n)
   const double* gradient() const noexcept { return gradient_.data(); }
+  /// Force that is not in balance at a vertex; zero where it is prescribed [uN].
+  double imbalance_at(std::size_t vertex) const noexcept {
+    return fixed_[vertex] ? 0.0
+                          : Eigen::Map<const Vector3d>(gradient_.data() + stride() * vertex).cwiseAbs().maxCoeff();
+  }
   const double* step() const noexcept { return step_.data(); }
   Eigen::Map<const Vector3d> step_of(std::size_t vertex) const noexcept {
     return Eigen::Map<const Vector3d>(step_.data() + stride() * vertex);
@@ -222,6 +232,7 @@ class ThreadSystem final : public ThreadInverse {
   rod::BlockBand<1> band1_, kept1_;                      ///< factored, and as it was before
   rod::BlockBand<3> band3_, kept3_;
   rod::BlockBand<4> band4_, kept4_;
+  const double* own_drag_ = nullptr;
 };
 
 }  // namespace ligature::contact
