@@ -8,6 +8,10 @@ namespace ligature::knot {
 
 namespace {
 
+constexpr std::size_t kMostTurned = 200;  // passes of a walk of which every start is tried
+// Crossings left in all closures so far after which no more are tried, nor is one of them the last of a few.
+constexpr std::size_t kEnoughCrossings = 2000, kFew = 4;
+
 // Each curve's ends drawn out along `direction` and joined there; a later curve further out.
 Curves closed_towards(const Curves& curves, Vec3 direction) {
   Curves out = curves;
@@ -24,9 +28,10 @@ Curves closed_towards(const Curves& curves, Vec3 direction) {
 // Smallest of all rotations of a cyclic word, by its start.
 std::string smallest_walk(const std::vector<Pass>& passes, const std::vector<std::int8_t>& sign) {
   const std::size_t n = passes.size();
+  const std::size_t starts = n <= kMostTurned ? n : 1;
   std::string best;
   std::vector<std::size_t> number(sign.size());
-  for (std::size_t start = 0; start < n; ++start) {
+  for (std::size_t start = 0; start < starts; ++start) {
     std::string word;
     std::fill(number.begin(), number.end(), sign.size());
     std::size_t met = 0;
@@ -72,13 +77,16 @@ Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::
   std::map<std::string, std::pair<std::size_t, Projection>> votes;
   std::size_t answers = 0;
   Error last{};
-  for (std::size_t k = 0; k < directions; ++k) {
+  std::size_t crossings = 0;
+  for (std::size_t k = 0; k < directions && (k < kFew || crossings < kEnoughCrossings); ++k) {
     Result<Projection> seen = simplified_diagram(closed_towards(strands, direction(k)), 3, kBrief);
     if (!seen) {
+      if (seen.error().kind == Error::Kind::usage) return unexpected(seen.error());  // no direction will do
       last = seen.error();
       continue;
     }
     ++answers;
+    crossings += seen->diagram.sign.size();
     auto [known, fresh] = names.try_emplace(key(seen->diagram));
     if (fresh) known->second = namer(seen->diagram);
     auto [it, first] = votes.try_emplace(known->second, 0, *seen);

@@ -24,15 +24,16 @@ struct Vote {
 };
 
 /// The same letters for diagrams that differ only in where the walk along a component begins and in the numbering of
-/// crossings: equal keys mean equal diagrams. Components keep their order and direction.
+/// crossings: equal keys mean equal diagrams. Components keep their order and direction. Links, and knots of more than
+/// a hundred crossings, keep the walks that they have: then different keys may mean equal diagrams.
 std::string key(const Diagram& diagram);
 
 /// How far beyond the origin drawn out ends go: prepared curves lie within a distance of 2.
 inline constexpr double kFar = 4.0;
 
 /// Names of the closures of open curves in `directions` even directions, most frequent first; equal shares by name.
-/// Directions in which a drawn out end touches a curve are left out.
-/// Errors: usage for what `prepared` (open) refuses; failed where the curves themselves touch or cross.
+/// Directions in which a drawn out end touches a curve are left out, and fewer are tried where closures keep hundreds
+/// of crossings. Errors: usage for what `prepared` (open) refuses; failed where the curves themselves touch or cross.
 Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::size_t directions = 64);
 
 /// The part of an open curve that its knot needs: a stretch that still has the name `name` for most directions, found

@@ -13,7 +13,8 @@ using Node = std::uint32_t;  // pass 2 x + 1 runs over crossing x, pass 2 x unde
 using Dart = std::uint32_t;  // dart 2 p runs along the arc from pass p to the next one, 2 p + 1 back along it
 
 constexpr Node kNone = 0xffffffffu;
-constexpr std::size_t kMostSteps = 30'000'000;  // darts looked at in all: bounds the time
+constexpr std::size_t kMostSteps = 4'000'000;   // darts looked at in all: bounds the time
+constexpr std::size_t kMostLookedAgain = 2000;  // crossings: more are not for another view to halve
 constexpr std::size_t kMostParted = 100;        // crossings of a diagram whose summands are looked for
 
 constexpr std::uint32_t crossing_of(Node p) {
@@ -466,7 +467,12 @@ Result<Projection> simplified_diagram(const Curves& curves, int views, int round
     Result<Projection> seen = projection_of_prepared(short_ones.curves, direction(static_cast<std::size_t>(k)));
     if (!seen) return seen;
     if (k == 0 || seen->diagram.sign.size() < best.diagram.sign.size()) best = std::move(*seen);
-    if (best.diagram.sign.empty()) break;
+    if (best.diagram.sign.empty() || best.diagram.sign.size() > kMostLookedAgain) break;
+  }
+  // Long edges of a tangle that could not be shortened further may cross more often than what they stand for.
+  if (best.diagram.sign.size() > kMostLookedAgain) {
+    Result<Projection> seen = projection_of_prepared(*ready, direction(0));
+    if (seen && seen->diagram.sign.size() < best.diagram.sign.size()) return simplify(*seen, rounds);
   }
   // From places along the shortened curves to places along the prepared ones.
   for (std::size_t c = 0; c < best.place.size(); ++c)

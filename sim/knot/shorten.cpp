@@ -10,7 +10,7 @@ namespace ligature::knot {
 namespace {
 
 constexpr std::size_t kNone = std::numeric_limits<std::size_t>::max();
-constexpr std::size_t kMostTests = 20'000'000;  // of an edge against a triangle's box: bounds the time
+constexpr std::size_t kMostTests = 10'000'000;  // against boxes, and four for each triangle: bounds the time
 
 struct Box {
   double low[3] = {1e300, 1e300, 1e300}, high[3] = {-1e300, -1e300, -1e300};
@@ -141,6 +141,7 @@ class Strands {
         continue;
       }
       if (e == p || e == v || e == before || e == n) continue;
+      tests_ += 3;
       if (segment_meets_triangle(a, b, c, point_[e], point_[next_[e]])) return false;
     }
     return true;

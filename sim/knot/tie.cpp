@@ -11,7 +11,9 @@ namespace ligature::knot {
 
 namespace {
 
-constexpr double kEnough = 0.1;  // share of directions from which on a sum of throws is believed
+constexpr std::size_t kMostRead = 60;           // crossings of a closed curve in which throws are looked for
+constexpr std::size_t kEnoughCrossings = 4000;  // left in all closures after which no more are tried
+constexpr double kEnough = 0.1;                 // share of directions from which on a sum of throws is believed
 
 struct At {
   Pass pass;
@@ -210,16 +212,21 @@ struct Poll {
   std::size_t answers[2] = {0, 0};  // joined end to end, crosswise
   std::size_t sums = 0;             // of two throws or more
   std::size_t unread = 0;           // joined end to end, neither throws nor a round circle
+  std::size_t crossings = 0;        // left in all
+  bool refused = false;             // for more than a direction's sake
   Error wrong{Error::Kind::usage, "no directions"};
 
   void ask(const Strands& strands, Vec3 direction, bool crosswise) {
     const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3, kBrief);
     if (!seen) {
       wrong = seen.error();
+      refused = wrong.kind == Error::Kind::usage;
       return;
     }
     ++answers[crosswise ? 1 : 0];
-    const auto reading = read(*seen, strands, crosswise);
+    crossings += seen->diagram.sign.size();
+    std::optional<Reading> reading;
+    if (seen->diagram.sign.size() <= kMostRead) reading = read(*seen, strands, crosswise);
     if (!reading) {
       unread += crosswise ? 0 : 1;
       return;
@@ -269,7 +276,7 @@ Curve beginning(const Curve& c, double part) {
 Poll polled(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
   const Strands strands = shortened(a, b, joined_at_load, directions);
   Poll poll;
-  for (std::size_t k = 0; k < directions; ++k) {
+  for (std::size_t k = 0; k < directions && poll.crossings < kEnoughCrossings && !poll.refused; ++k) {
     poll.ask(strands, direction(k), false);
     if (!joined_at_load) poll.ask(strands, direction(k), true);
   }
@@ -282,7 +289,9 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
   const TieReport answer = best != nullptr ? report(whole, *best) : TieReport{};
-  if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0]) return answer;
+  if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0] ||
+      whole.crossings >= kEnoughCrossings)
+    return answer;
   // Free tails may be wound round the standing parts: what is tied shows when they are cut shorter.
   for (const double left : {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3})
     for (const auto& [cut_a, cut_b] : {std::pair{left, left}, std::pair{left, 1.0}, std::pair{1.0, left}}) {

@@ -137,6 +137,28 @@ TEST(KnotShorten, WhatCouldNotBeUndoneByHandIsUndone) {
   EXPECT_GE(most, 200u);
 }
 
+TEST(KnotShorten, WhatIsTooTangledEndsToo) {
+  Random random(9);
+  const auto points = [&random](std::size_t n, bool walk) {
+    Curve c;
+    Vec3 p;
+    for (std::size_t i = 0; i < n; ++i) {
+      const Vec3 step{random.normal(), random.normal(), random.normal()};
+      p = walk ? p + step : step;
+      c.push_back(p);
+    }
+    return c;
+  };
+  for (const Curve& c : {points(300, false), points(3000, true)}) {
+    const auto d = simplified_diagram({c});
+    ASSERT_TRUE(d);
+    EXPECT_TRUE(well_formed(d->diagram));
+  }
+  const auto refused = simplified_diagram({points(10000, false)});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, Error::Kind::usage);
+}
+
 TEST(KnotShorten, ShakenKnotsStayWhatTheyAre) {
   Random random(8);
   for (int k = 0; k < 10; ++k) {
