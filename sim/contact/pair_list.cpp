@@ -57,6 +57,14 @@ bool PairList::stands(const Strand* strands, std::size_t count, double reach) co
   return true;
 }
 
+double PairList::reach_of(const Strand* strands, const EdgePair& pair, double reach) const noexcept {
+  if (pair.strand_a != pair.strand_b) return reach;
+  const Strand& strand = strands[pair.strand_a];
+  double arc = strand.arc_between(pair.edge_a, pair.edge_b);
+  if (strand.closed) arc = std::min(arc, strand.arc_round(pair.edge_a, pair.edge_b));
+  return arc < kNeighbourArc * widest_ ? std::min(reach, kNeighbourGap * strand.radius) : reach;
+}
+
 bool PairList::update(const Strand* strands, std::size_t count, double reach) noexcept {
   if (stands(strands, count, reach)) return true;
   ++renewals_;
@@ -66,6 +74,7 @@ bool PairList::update(const Strand* strands, std::size_t count, double reach) no
     widest = std::max(widest, strands[k].radius);
     vertices += vertices_of(strands[k]);
   }
+  widest_ = widest;
   reach_ = reach;
   skin_ = kSkin * widest;
   Nearness what;

@@ -38,6 +38,10 @@ class PairList {
   /// @rt no allocation; O(vertices) when little moved, else as SweptPairs
   bool update(const Strand* strands, std::size_t count, double reach) noexcept;
 
+  /// How near the surfaces of a pair must be for every list to have it: `reach`, or kNeighbourGap if that is less and
+  /// they are neighbours. What is nearer is a matter of the strands alone, not of what was before.
+  double reach_of(const Strand* strands, const EdgePair& pair, double reach) const noexcept;
+
   const std::vector<EdgePair>& pairs() const noexcept { return pairs_; }  ///< ascending
   std::size_t renewals() const noexcept { return renewals_; }             ///< times that pairs were looked for
 
@@ -48,6 +52,7 @@ class PairList {
   SweptPairs near_;
   std::vector<EdgePair> pairs_;
   bool valid_ = false;
+  double widest_ = 0;             ///< radius [mm]
   double reach_ = 0, skin_ = 0;   ///< that they were looked for with [mm]
   std::vector<Strand> strands_;   ///< as they were then; x and what `node` points to not
   std::vector<Vector3d> places_;  ///< of all vertices then

@@ -68,12 +68,14 @@ Count expect_complete(const Scene& scene, const PairList& list, double reach, do
           if (k == l) {
             std::size_t between = j - i - 1;
             if (a.closed) between = std::min(between, a.edges() - (j - i) - 1);
-            if (static_cast<double>(between) * a.rest_length < PairList::kNeighbourArc * widest) {
+            const double asked = list.reach_of(scene.strands.data(), pair, reach);
+            if (static_cast<double>(between) * a.rest_length < PairList::kNeighbourArc * widest * (1 - 1e-9)) {
               ++count.neighbours;
-              EXPECT_GT(distance_along(a, i, j), radii + std::min(reach, PairList::kNeighbourGap * a.radius))
-                  << i << " " << j;
+              EXPECT_EQ(asked, std::min(reach, PairList::kNeighbourGap * a.radius));
+              EXPECT_GT(distance_along(a, i, j), radii + asked) << i << " " << j;
               continue;
             }
+            EXPECT_EQ(asked, reach);
           }
           ADD_FAILURE() << "strands " << k << " " << l << " edges " << i << " " << j << " at " << far / radii;
         }
