@@ -11,7 +11,7 @@
 
 namespace ligature::knot {
 
-/// `ligature-knot` beside the program that runs.
+/// `ligature-knot` beside the program that runs, or what `$LIGATURE_KNOT_PROGRAM` names.
 std::filesystem::path knot_program();
 
 class Client {

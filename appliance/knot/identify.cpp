@@ -38,7 +38,7 @@ Result<Found> identify_loops(const Curves& curves, HomflySource& source) {
   auto projection = simplified_diagram(curves, kViews);
   if (!projection) return unexpected(projection.error());
   Naming naming = name_of(projection->diagram, source);
-  if (naming.name == "unknown") {
+  if (naming.name == "unknown" && !naming.candidates.empty()) {
     // What keeps too many crossings may lose them from other sides.
     if (auto again = simplified_diagram(curves, kMoreViews)) {
       Naming other = name_of(again->diagram, source);

@@ -12,7 +12,7 @@ struct Found {
   Diagram diagram;  ///< simplified: what a picture shows
 };
 
-/// Error::Kind::usage: curves that no knot can be read from (too few points, strands through one another).
+/// Error::Kind::usage, failed: curves that no knot can be read from (too few or too many points, strands that touch).
 Result<Found> identify(const Question& question, HomflySource& source);
 
 }  // namespace ligature::knot

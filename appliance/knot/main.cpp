@@ -19,6 +19,7 @@
 #include "appliance/knot/picture.hpp"
 #include "config/atomic_file.hpp"
 #include "config/csv_file.hpp"
+#include "sim/knot/names/parts.hpp"
 
 namespace {
 
@@ -65,10 +66,10 @@ int identify_files(const Arguments& arguments) {
   const auto source = knot::homfly_library();
   const auto found = knot::identify(question, *source);
   if (!found) {
-    // A curve that cannot be a knot is a wrong file: name it.
+    // Curves that have no answer are wrong files: name them.
     std::string names;
     for (const std::string& file : arguments.files) names += (names.empty() ? "" : ", ") + file;
-    return complain({found.error().kind, names + ": " + found.error().message});
+    return complain({Error::Kind::usage, names + ": " + found.error().message});
   }
   if (!arguments.plot.empty()) {
     std::vector<std::string> remarks{
@@ -76,7 +77,7 @@ int identify_files(const Arguments& arguments) {
     if (!question.closed) remarks.front() += fmt::format(", confidence {:.2f}", found->answer.confidence);
     if (!found->answer.linking.empty())
       remarks.front() += fmt::format(", linking {}", fmt::join(found->answer.linking, ", "));
-    const auto picture = knot::picture_svg(found->diagram, found->answer.name, remarks);
+    const auto picture = knot::picture_svg(knot::factors_in_a_ring(found->diagram), found->answer.name, remarks);
     if (!picture) return complain({Error::Kind::failed, arguments.plot + ": " + picture.error().message});
     if (const auto written = config::write_file_atomically(arguments.plot, *picture); !written)
       return complain({Error::Kind::usage, written.error().message});

@@ -11,9 +11,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 
 #include "appliance/rt/executor.hpp"
 #include "appliance/sim/history.hpp"
+#include "appliance/sim/knot_names.hpp"
 #include "appliance/sim/output_files.hpp"
 #include "appliance/sim/plot.hpp"
 #include "appliance/sim/rest.hpp"
@@ -71,6 +73,8 @@ class Instruments {
   std::array<drivers::ForcepsPath, kInstruments> paths_;
 };
 
+constexpr std::string_view kExpectKnot = "knot=";
+
 bool expects(const std::vector<std::string>& expect, const char* what) {
   return std::find(expect.begin(), expect.end(), what) != expect.end();
 }
@@ -78,10 +82,8 @@ bool expects(const std::vector<std::string>& expect, const char* what) {
 Result<void> check_expectations(const std::vector<std::string>& expect) {
   for (const std::string& e : expect) {
     if (e == "rest" || e == "holds" || e == "opens") continue;
-    if (e.rfind("knot=", 0) == 0)
-      return usage_error(
-          fmt::format("--expect {}: not supported by this version yet: it can expect rest, holds and opens", e));
-    return usage_error(fmt::format("--expect {}: must be rest, holds or opens (later also knot=NAME): mend it", e));
+    if (e.starts_with(kExpectKnot) && e.size() > kExpectKnot.size()) continue;
+    return usage_error(fmt::format("--expect {}: must be rest, holds, opens or knot=NAME: mend it", e));
   }
   if (expects(expect, "holds") && expects(expect, "opens"))
     return usage_error("--expect holds --expect opens: a knot does one or the other: leave one out");
@@ -285,6 +287,9 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   ending.at_rest = statistics.steps() > 0 && at_rest();
   ending.wall_s = std::chrono::duration<double>(Clock::now() - begun).count();
 
+  auto knots = named_knots(world, params);
+  if (knots) ending.knots = *knots;
+
   SimOutcome outcome;
   const nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
   outcome.summary = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
@@ -322,6 +327,11 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (expects(options.expect, "opens"))
     if (const auto why = why_not_open(statistics.watch(), statistics.verdict()); !why.empty())
       complain("--expect opens: " + why);
+  for (const std::string& e : options.expect) {
+    if (!e.starts_with(kExpectKnot)) continue;
+    const std::string why = knots ? why_not_knot(*knots, e.substr(kExpectKnot.size())) : knots.error().message;
+    if (!why.empty()) complain(fmt::format("--expect {}: {}", e, why));
+  }
   if (expects(options.expect, "rest") && !ending.at_rest)
     complain(fmt::format("--expect rest: not at rest (slower than {:g} mm/s, nothing driven) at {:g} s",
                          scenario.rest_speed_mm_per_s, world.time_s()));

@@ -259,6 +259,10 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   if (!scenario.forceps.empty())
     s["forceps"] = {{"grasps", statistics.grasps()}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
   s["knots"] = nullptr;
+  if (ending.knots) {
+    s["knots"] = json::array();
+    for (const knot::ThreadKnot& k : *ending.knots) s["knots"].push_back(knot::to_json(k));
+  }
   s["non_finite_resets"] = statistics.non_finite();
   s["wall_s"] = ending.wall_s;
   s["window_ms"] = quantiles_json(times.windows());
@@ -297,6 +301,16 @@ std::string table(const json& s) {
     out += fmt::format("{:<{}} {:<9} {:>11.4g} {:>11.4g} {:>11.4g}   {:>11.4g} {:>11.4g} {:>11.4g}\n",
                        c["thread"].get<std::string>(), widest, place_text(c["at"]), number(f[0]), number(f[1]),
                        number(f[2]), number(m[0]), number(m[1]), number(m[2]));
+  }
+  if (const json& knots = s["knots"]; knots.is_array() && !knots.empty()) {
+    out += "\n";
+    for (const json& k : knots) {
+      std::string threads;
+      for (const json& t : k["threads"]) threads += (threads.empty() ? "" : " and ") + t.get<std::string>();
+      out += fmt::format("knot {}{} in {}, confidence {:.2f}\n", k["name"].get<std::string>(),
+                         k.contains("throws") ? " (" + k["throws"].get<std::string>() + ")" : "", threads,
+                         number(k["confidence"]));
+    }
   }
   if (const json& w = s["window_ms"]; w.contains("p50"))
     out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),

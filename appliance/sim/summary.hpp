@@ -2,9 +2,11 @@
 /// What a run has to say about itself: gathered step by step in bounded memory, told as summary.json (CONTRACT).
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "appliance/knot/threads.hpp"
 #include "appliance/sim/knot_state.hpp"
 #include "appliance/sim/quantiles.hpp"
 #include "appliance/sim/stage_times.hpp"
@@ -86,6 +88,7 @@ class Statistics {
 struct Ending {
   bool at_rest = false, interrupted = false;
   double wall_s = 0;
+  std::optional<std::vector<knot::ThreadKnot>> knots;  ///< nothing where nobody could name them
 };
 
 nlohmann::ordered_json summary(const config::Scenario& scenario, const std::string& file, const world::World& world,

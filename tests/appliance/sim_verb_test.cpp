@@ -257,10 +257,9 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
   const std::string file = scenario();
   for (const std::string& arguments :
        {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
-        file + " --expect wrest", file + " --expect", file + " --expect knot=reef",
-        file + " --expect holds --expect opens", file + " --expect rest --expect knot=4_1", file + " --out ''",
-        file + " --width 0", file + " --width 17", file + " --width 1.5", file + " --width -1", file + " --width",
-        file + " " + file}) {
+        file + " --expect wrest", file + " --expect", file + " --expect knot=", file + " --expect holds --expect opens",
+        file + " --expect rest --expect knot", file + " --out ''", file + " --width 0", file + " --width 17",
+        file + " --width 1.5", file + " --width -1", file + " --width", file + " " + file}) {
     const Answer answer = sim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -268,11 +267,30 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
   }
 }
 
-TEST_F(SimVerb, AKnotThatCannotBeExpectedYetIsRefusedByName) {
-  const Answer answer = sim(scenario() + " --expect knot=reef --out " + out());
-  EXPECT_EQ(answer.exit_code, 2);
-  EXPECT_NE(answer.err.find("not supported by this version yet"), std::string::npos) << answer.err;
-  EXPECT_FALSE(fs::exists(out()));
+TEST_F(SimVerb, KnotsAreNamedAndExpected) {
+  const auto scene = [this](const std::string& from) {
+    const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
+    std::string text = "title = \"t\"\nduration_s = 0.01\n";
+    for (const char* side : {"left", "right"})
+      text += "[[thread]]\nname = \"" + std::string(side) + "\"\npoints_file = \"" + points + from + "_02mm_" + side +
+              ".csv\"\nsegment_mm = 0.1\ndiameter_mm = 0.2\n";
+    return scenario(text);
+  };
+  for (const char* name : {"reef", "granny"}) {
+    const Answer answer = sim(scene(name) + " --json --expect knot=" + name);
+    EXPECT_EQ(answer.exit_code, 0) << answer.err;
+    const json knots = json::parse(answer.out)["knots"];
+    ASSERT_EQ(knots.size(), 1u) << knots;
+    EXPECT_EQ(knots[0]["name"], name);
+    EXPECT_EQ(knots[0]["threads"], (json{"left", "right"}));
+    EXPECT_GT(knots[0]["confidence"].get<double>(), 0.5);
+  }
+  const Answer other = sim(scene("reef") + " --json --expect knot=granny");
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_EQ(other.err, "--expect knot=granny: reef in left and right (1=1)\n");
+  const Answer nothing = sim(scenario() + " --json --expect knot=none");
+  EXPECT_EQ(nothing.exit_code, 0) << nothing.err;
+  EXPECT_EQ(json::parse(nothing.out)["knots"], json::array());
 }
 
 TEST_F(SimVerb, WhatIsNotTiedNeitherHoldsNorOpens) {

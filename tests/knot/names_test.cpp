@@ -265,6 +265,14 @@ TEST(KnotNames, SumsInsideSumsComeApart) {
             "3_1#3_1#4_1");
 }
 
+TEST(KnotNames, FactorsInARingAreTheSameSum) {
+  const Diagram nested = code("o1- u2- o3+ u4+ o5- o8- u9- o10- u8- o9- u10- u6- o7- u5- o6- u7- o2- u1- o4+ u3+");
+  const Diagram ring = factors_in_a_ring(nested);
+  ASSERT_TRUE(well_formed(ring));
+  EXPECT_EQ(*source().homfly(ring), *source().homfly(nested));
+  EXPECT_TRUE(lay_out(ring));
+}
+
 TEST(KnotNames, SplitLinks) {
   EXPECT_EQ(name_of_code("|"), "0^2_1");
   EXPECT_EQ(name_of_code("o1+ u1+ | o2- u2- |"), "0^3_1");

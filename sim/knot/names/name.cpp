@@ -8,18 +8,25 @@
 #include "sim/knot/names/parabolic.hpp"
 #include "sim/knot/names/parts.hpp"
 #include "sim/knot/names/table.hpp"
+#include "sim/knot/simplify.hpp"
 
 namespace ligature::knot {
 namespace {
 
-Diagram simplified(const Diagram& diagram) {
-  constexpr int kTries = 64;
-  const int most = diagram.components.size() == 1 ? kMostKnotCrossings : kMostLinkCrossings;
-  return simplified_to(diagram, static_cast<std::size_t>(most), kTries);
+/// A factor with more crossings than have a name, tried again from other diagrams: long where its polynomial is that of
+/// something in the table. What alternates has no fewer crossings [Kauffman 1987, Murasugi 1987, Thistlethwaite 1987].
+Diagram fewer_crossings(const Diagram& factor, HomflySource& source) {
+  constexpr int kTries = 64, kVainTries = 6;
+  const int most = factor.components.size() == 1 ? kMostKnotCrossings : kMostLinkCrossings;
+  if (factor.sign.size() <= static_cast<std::size_t>(most) || alternating(factor)) return factor;
+  const auto homfly = source.homfly(factor);
+  const bool likely =
+      homfly && !Table::instance().with(*homfly, static_cast<int>(factor.components.size()), most).empty();
+  return simplified_to(factor, static_cast<std::size_t>(most), likely ? kTries : kVainTries);
 }
 
 /// Simplifies and parts until nothing more comes apart. Parts that share a component are summed along it.
-std::vector<Part> taken_apart(const Diagram& diagram) {
+std::vector<Part> taken_apart(const Diagram& diagram, HomflySource& source) {
   std::vector<Part> out, todo;
   const auto whole_components = [](const Part& whole, Part part) {
     for (std::size_t& k : part.components) k = whole.components[k];
@@ -31,14 +38,19 @@ std::vector<Part> taken_apart(const Diagram& diagram) {
   while (!todo.empty()) {
     Part whole = std::move(todo.back());
     todo.pop_back();
-    whole.diagram = simplified(whole.diagram);
+    whole.diagram = simplify(whole.diagram);
     std::vector<Part> parts;
     for (const Part& piece : split_pieces(whole.diagram))
       for (Part& factor : visible_factors(piece.diagram)) parts.push_back(whole_components(piece, std::move(factor)));
-    for (Part& part : parts) {
-      part = whole_components(whole, std::move(part));
-      (parts.size() == 1 ? out : todo).push_back(std::move(part));
+    for (Part& part : parts) part = whole_components(whole, std::move(part));
+    if (parts.size() == 1) {
+      Diagram fewer = fewer_crossings(parts[0].diagram, source);
+      const bool again = fewer.sign.size() < parts[0].diagram.sign.size();
+      parts[0].diagram = std::move(fewer);
+      (again ? todo : out).push_back(std::move(parts[0]));
+      continue;
     }
+    todo.insert(todo.end(), parts.begin(), parts.end());
   }
   return out;
 }
@@ -92,7 +104,7 @@ Naming name_of(const Diagram& diagram, HomflySource& source) {
   out.proven = true;
   out.homfly = Polynomial::one();
   const Polynomial apart = *Polynomial::of({{-1, 1, -1}, {-1, -1, -1}});
-  std::vector<Part> parts = taken_apart(diagram);
+  std::vector<Part> parts = taken_apart(diagram, source);
 
   // Sums: parts joined by components that they share.
   std::vector<std::size_t> sum_of(diagram.components.size());

@@ -106,4 +106,25 @@ std::vector<Part> visible_factors(const Diagram& connected) {
   return out;
 }
 
+Diagram factors_in_a_ring(const Diagram& diagram) {
+  if (diagram.components.size() != 1 || diagram.sign.empty()) return diagram;
+  const std::vector<Part> factors = visible_factors(diagram);
+  if (factors.size() < 2) return diagram;
+  Diagram out{{{}}, {}};
+  for (const Part& factor : factors) {
+    const PlanarMap map = planar_map(factor.diagram);
+    std::vector<std::size_t> size(map.faces, 0);
+    for (std::uint32_t e = 0; e < map.pass.size(); ++e) ++size[map.left[e]], ++size[map.right[e]];
+    std::uint32_t cut = 0;
+    const auto room = [&](std::uint32_t e) { return size[map.left[e]] + size[map.right[e]]; };
+    for (std::uint32_t e = 1; e < map.pass.size(); ++e)
+      if (room(e) > room(cut)) cut = e;
+    const auto first = static_cast<std::uint32_t>(out.sign.size());
+    for (std::uint32_t i = 0, at = map.next[cut]; i < map.pass.size(); ++i, at = map.next[at])
+      out.components[0].push_back({map.pass[at].crossing + first, map.pass[at].over});
+    out.sign.insert(out.sign.end(), factor.diagram.sign.begin(), factor.diagram.sign.end());
+  }
+  return out;
+}
+
 }  // namespace ligature::knot

@@ -21,4 +21,8 @@ std::vector<Part> split_pieces(const Diagram& diagram);
 /// @pre connected
 std::vector<Part> visible_factors(const Diagram& connected);
 
+/// A knot's diagram with its visible factors one after the other round a ring, each opened where its largest faces are:
+/// the same sum, drawn without factors inside factors. Links and what shows one factor come back as they are.
+Diagram factors_in_a_ring(const Diagram& diagram);
+
 }  // namespace ligature::knot
