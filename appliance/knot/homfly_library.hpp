@@ -1,5 +1,5 @@
 #pragma once
-/// HOMFLY polynomials by libhomfly [Jenkins 1989; Marco 2015], which allocates through a garbage collector: linked by
+/// HOMFLY polynomials by libhomfly [Jenkins 1989], which allocates through a garbage collector: linked by
 /// `ligature-knot` only.
 #include <cstddef>
 #include <memory>

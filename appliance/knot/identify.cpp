@@ -11,7 +11,7 @@ namespace ligature::knot {
 namespace {
 
 constexpr int kViews = 6, kMoreViews = 24;
-constexpr std::size_t kDirections = 64, kTieDirections = 24;
+constexpr std::size_t kDirections = 64, kPairDirections = 24, kTieDirections = 24;
 
 std::vector<int> linking_of(const Diagram& diagram) {
   const auto numbers = linking_numbers(diagram);
@@ -50,7 +50,7 @@ Result<Found> identify_loops(const Curves& curves, HomflySource& source) {
 
 Result<Found> identify_threads(const Curves& curves, HomflySource& source) {
   const Namer namer = [&source](const Diagram& diagram) { return name_of(diagram, source).name; };
-  const auto votes = closures(curves, namer, kDirections);
+  const auto votes = closures(curves, namer, curves.size() == 1 ? kDirections : kPairDirections);
   if (!votes) return unexpected(votes.error());
   if (votes->empty()) return usage_error("in no direction could the ends be drawn out past the threads");
   const Diagram& simplest = votes->front().simplest.diagram;

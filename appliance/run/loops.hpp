@@ -113,6 +113,7 @@ class PhysicsLoop {
   watchdog::ThreadMonitor& monitor_;
   world::World world_;
   std::uint64_t scene_every_;
+  std::int64_t knots_shown_s_ = 0;  ///< whole seconds of session time at the last snapshot for naming knots
   TrackedSample current_;
   bool fresh_ = false;  ///< current_ has not been used by a step yet
   bool ended_ = false;

@@ -135,6 +135,12 @@ void PhysicsLoop::run() noexcept {
       out.record = current_.record;
       out.record.step = k;
       out.record.snapshot_ns = rt::monotonic_now_ns();
+      if (t / rt::kNsPerS > knots_shown_s_) {
+        // Once a second for whoever names knots: a copy of fixed size, and nobody to wait for.
+        knots_shown_s_ = t / rt::kNsPerS;
+        pipeline_.knot_scenes.back() = out.scene;
+        pipeline_.knot_scenes.publish();
+      }
       monitor_.stage("snapshot", out.record.snapshot_ns);
       monitor_.end(out.record.snapshot_ns);
       handed_over = pipeline_.scenes.publish();
@@ -147,6 +153,8 @@ void PhysicsLoop::run() noexcept {
   totals_.state_hash = world_.state_hash();
   StampedScene& last = pipeline_.scenes.back();  // not published: only read here
   world_.snapshot(last.scene);
+  pipeline_.knot_scenes.back() = last.scene;
+  pipeline_.knot_scenes.publish();
   totals_.grasps = last.scene.grasps;
   totals_.non_finite_resets = last.scene.non_finite_resets;
   pipeline_.scenes.close();

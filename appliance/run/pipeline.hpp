@@ -14,6 +14,7 @@
 
 #include "appliance/rt/signal.hpp"
 #include "appliance/rt/spsc_ring.hpp"
+#include "appliance/rt/triple_buffer.hpp"
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
 
@@ -106,6 +107,8 @@ struct Pipeline {
   rt::SpscRing<SampleRecord, 4096> sample_log;          ///< physics -> service
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service
+  /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
+  rt::TripleBuffer<SceneSnapshot> knot_scenes;
 };
 
 }  // namespace ligature::appliance

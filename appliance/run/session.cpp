@@ -18,6 +18,7 @@
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
 #include "appliance/run/event_log.hpp"
+#include "appliance/run/knot_watch.hpp"
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
 #include "appliance/run/session_files.hpp"
@@ -165,6 +166,8 @@ class Session {
   void look_after_renderer(std::int64_t now_ns);
   void look_after_disk();
   void drain_rings();
+  void look_after_knots();
+  void look_at_last_knots();
   void show_progress();
   void report_grants();
   void disk_failed(const std::string& what);
@@ -201,6 +204,7 @@ class Session {
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   std::vector<std::string> outputs_;
+  KnotWatch knots_;
   // Last: they end before anything they use goes away.
   std::vector<std::unique_ptr<rt::RtThread>> threads_;
   std::vector<std::thread> helpers_;
@@ -327,6 +331,11 @@ Result<void> Session::make_outputs() {
   log_->info(0, version_line());
   log_->info(0, "profile " + setup_.profile.file.string());
   log_->info(0, "picture: " + renderer_line_);
+  // Before any real-time thread: what the child would inherit.
+  std::vector<std::string> names;
+  for (const world::ThreadParams& thread : setup_.scenario.params.threads) names.push_back(thread.name);
+  if (const std::string why = knots_.start(std::move(names)); !why.empty())
+    log_->info(0, "knots are not named: " + why);
   return {};
 }
 
@@ -468,6 +477,22 @@ void Session::look_after_threads(std::int64_t now_ns) {
   }
 }
 
+void Session::look_after_knots() {
+  if (knots_.idle() && pipeline_->knot_scenes.fetch()) knots_.look_at(pipeline_->knot_scenes.front());
+  if (const auto line = knots_.serve()) log_->event(now_s(), *line);
+}
+
+/// How it ended, when there is time for it.
+void Session::look_at_last_knots() {
+  constexpr std::int64_t kPatience_ns = 2 * kNsPerS;
+  const std::int64_t until = rt::monotonic_now_ns() + kPatience_ns;
+  while (rt::monotonic_now_ns() < until) {
+    look_after_knots();
+    if (!knots_.watching() || (knots_.idle() && !pipeline_->knot_scenes.pending())) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  }
+}
+
 void Session::show_progress() {
   const std::int64_t now = rt::monotonic_now_ns();
   if (!options_.progress || now - progress_ns_ < kNsPerS / 4) return;
@@ -488,6 +513,7 @@ void Session::serve() {
     look_after_disk();
     look_after_renderer(now);
     look_after_threads(now);
+    look_after_knots();
     show_progress();
     const bool asked = options_.stop_request != nullptr && options_.stop_request->load();
     const bool physics_over = pipeline_->scenes.closed();
@@ -501,6 +527,7 @@ void Session::serve() {
       pipeline_->end_input();
     }
   }
+  look_at_last_knots();
   if (options_.progress) fmt::print(stderr, "\n");
 }
 
@@ -540,6 +567,8 @@ json Session::make_report() {
   report["topology"] = {{"crossings_prevented", totals.crossings_prevented},
                         {"crossings_found", totals.crossings_found},
                         {"tool_lag_max_mm", totals.held_lag_max_mm}};
+  const auto knots = knots_.report();
+  report["knots"] = knots ? json::parse(knots->dump()) : json(nullptr);
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
   json exemptions = json::object();

@@ -174,7 +174,7 @@ TEST(KnotTable, HasTheDeterminantsOfTheBooks) {
   EXPECT_EQ(Table::instance().links().size(), 30u);
 }
 
-/// The twenty of the literature [Hoste Thistlethwaite Weeks 1998], which no invariant here was told.
+/// The twenty of the literature [Hoste 1998], which no invariant here was told.
 TEST(KnotTable, FindsTheAmphichiralKnots) {
   const std::set<std::string> known{"0_1",   "4_1",   "6_3",   "8_3",    "8_9",    "8_12",   "8_17",
                                     "8_18",  "10_17", "10_33", "10_37",  "10_43",  "10_45",  "10_79",

@@ -8,7 +8,7 @@
 
 namespace ligature::knot {
 
-/// |P(i, -2)|: the Alexander polynomial at -1 [Lickorish Millett 1987]. Nothing where a number does not fit.
+/// |P(i, -2)|: the Alexander polynomial at -1 [Lickorish 1987]. Nothing where a number does not fit.
 std::optional<std::int64_t> determinant(const Polynomial& homfly);
 
 }  // namespace ligature::knot

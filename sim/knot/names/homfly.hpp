@@ -1,7 +1,7 @@
 #pragma once
 /// The HOMFLY polynomial of a diagram, by whoever can compute it.
 ///
-/// Variables and signs are those of [Lickorish Millett 1987]: P(unknot) = 1 and l P(L+) + l^-1 P(L-) + m P(L0) = 0.
+/// Variables and signs are those of [Lickorish 1987]: P(unknot) = 1 and l P(L+) + l^-1 P(L-) + m P(L0) = 0.
 /// The library that computes it brings a garbage collector; it stands behind this door so that no process with
 /// real-time threads has to hold it.
 #include "sim/base/result.hpp"

@@ -105,7 +105,7 @@ std::vector<double> radii_of(const Disc& disc) {
       for (const auto& [b, c] : corners[a])
         sum += 2 * std::asin(std::sqrt(radius[b] * radius[c] / ((radius[a] + radius[b]) * (radius[a] + radius[c]))));
       worst = std::max(worst, std::abs(sum - wanted[a]));
-      // As if all neighbours were equal [Collins Stephenson 2003].
+      // As if all neighbours were equal [Collins 2003].
       const auto k = static_cast<double>(corners[a].size());
       const double is = std::sin(sum / (2 * k)), should = std::sin(wanted[a] / (2 * k));
       radius[a] *= is / (1 - is) * (1 - should) / should;

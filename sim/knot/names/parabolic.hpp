@@ -2,7 +2,7 @@
 /// Parabolic representations of a knot's group over a small field: what the HOMFLY polynomial does not see.
 ///
 /// Meridians go to transvections T_v : w -> w + (v x w) v of the plane over GF(p), v != 0 up to sign. Going along the
-/// knot under a strand coloured u, with the crossing's sign e, v becomes T_u^-e v [Eisermann 2007, Inoue 2010]. With
+/// knot under a strand coloured u, with the crossing's sign e, v becomes T_u^-e v [Eisermann 2007], [Inoue 2010]. With
 /// the colour of one place held at v = (1, 0), each colouring sends the longitude there to s (w -> w + c (v x w) v), s
 /// = +-1, c in GF(p). How many colourings have which (s, c) does not depend on the diagram; of the mirror image it is
 /// generally another, and of a connected sum it is the product, (s, c) (s', c') = (s s', c + c').
