@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMostRead = 60;           // crossings of a closed curve in which throws are looked for
 constexpr std::size_t kEnoughCrossings = 4000;  // left in all closures after which no more are tried
-constexpr double kEnough = 0.1;                 // share of directions from which on a sum of throws is believed
+constexpr double kEnough = 0.07;                // share of directions from which on a sum of throws is believed
 
 struct At {
   Pass pass;
@@ -210,7 +210,7 @@ struct Count {
 struct Poll {
   std::map<std::string, Count> counts;
   std::size_t answers[2] = {0, 0};  // joined end to end, crosswise
-  std::size_t sums = 0;             // of two throws or more
+  std::size_t reads[2] = {0, 0};    // of those, throws or a round circle
   std::size_t unread = 0;           // joined end to end, neither throws nor a round circle
   std::size_t crossings = 0;        // left in all
   bool refused = false;             // for more than a direction's sake
@@ -227,17 +227,21 @@ struct Poll {
     crossings += seen->diagram.sign.size();
     std::optional<Reading> reading;
     if (seen->diagram.sign.size() <= kMostRead) reading = read(*seen, strands, crosswise);
-    if (!reading) {
+    // A knot in one strand alone need not be one: more often it is the prime knot of a closure that shows no sum.
+    if (!reading || (reading->throws.empty() && reading->alone > 0)) {
       unread += crosswise ? 0 : 1;
       return;
     }
-    sums += reading->throws.size() >= 2 ? 1 : 0;
+    ++reads[crosswise ? 1 : 0];
     Count& c = counts[(crosswise ? "x" : "=") + reading->word];
     if (c.votes++ == 0) c.reading = *reading, c.crosswise = crosswise;
   }
+  /// A sum is outvoted by no closure that shows no throws at all, but by those that show others: a drawn out end that
+  /// happens to go through a loop makes a throw that is not there.
   bool conclusive(const Count& c) const {
-    return c.reading.throws.size() >= 2 &&
-           static_cast<double>(c.votes) >= kEnough * static_cast<double>(answers[c.crosswise ? 1 : 0]);
+    const std::size_t way = c.crosswise ? 1 : 0;
+    return c.reading.throws.size() >= 2 && 2 * c.votes > reads[way] &&
+           static_cast<double>(c.votes) >= kEnough * static_cast<double>(answers[way]);
   }
   /// The most frequent sum of throws, however joined; without one, the most frequent answer joined end to end.
   const Count* best() const {
@@ -258,8 +262,9 @@ TieReport report(const Poll& poll, const Count& c) {
   out.crosswise = c.crosswise;
   out.notation = notation(out.throws);
   out.tie = out.knots_in_one_strand == 0 ? tie_named(out.notation, out.crosswise) : Tie::none;
-  out.share = static_cast<double>(c.votes) / static_cast<double>(poll.answers[c.crosswise ? 1 : 0]);
-  out.confidence = poll.conclusive(c) ? static_cast<double>(c.votes) / static_cast<double>(poll.sums) : out.share;
+  const std::size_t way = c.crosswise ? 1 : 0;
+  out.share = static_cast<double>(c.votes) / static_cast<double>(poll.answers[way]);
+  out.confidence = poll.conclusive(c) ? static_cast<double>(c.votes) / static_cast<double>(poll.reads[way]) : out.share;
   return out;
 }
 

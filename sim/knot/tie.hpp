@@ -11,7 +11,8 @@
 ///
 /// The other way of joining, and every view in which the free ends are wound round each other besides, give knots that
 /// are no sums (two or more rational tangles and a twist: Montesinos knots, which are prime), so a sum found in some
-/// directions is conclusive. Throws stand in the order in which the strands meet them, from the loaded ends on.
+/// directions is believed unless most closures that show throws show others. Throws stand in the order in which the strands meet them, from the loaded ends on.
+/// A slip knot is the same closed knot as the flat one that it capsizes from, and is told as that.
 /// Source of the notation: [Tera 1976].
 #include <string>
 #include <vector>
@@ -34,12 +35,12 @@ struct Throw {
 
 struct TieReport {
   Tie tie = Tie::none;
-  std::vector<Throw> throws;  ///< from the loaded ends to the tails; empty: the strands are not tied
-  std::string notation;       ///< `1=1`, `1x1`, `2=1`, `2=1=1`, `1`; empty without throws
-  bool crosswise = false;     ///< each loaded end belongs with the other strand's tail (thief, grief)
-  double confidence = 0;      ///< of two throws or more: share of the closures that are sums of throws which give this
-                              ///< one; otherwise `share`
-  double share = 0;           ///< of all closures with this joining that give this answer
+  std::vector<Throw> throws;    ///< from the loaded ends to the tails; empty: the strands are not tied
+  std::string notation;         ///< `1=1`, `1x1`, `2=1`, `2=1=1`, `1`; empty without throws
+  bool crosswise = false;       ///< each loaded end belongs with the other strand's tail (thief, grief)
+  double confidence = 0;        ///< of two throws or more: share of the closures showing throws or a round circle, with
+                                ///< this joining, that show these; otherwise `share`
+  double share = 0;             ///< of all closures with this joining that give this answer
   int knots_in_one_strand = 0;  ///< summands that one strand forms alone, which are no throws
 };
 

@@ -101,6 +101,20 @@ TEST(KnotTie, OneThreadRoundTissueIsTold) {
   EXPECT_EQ(told({scenario_points("wound_02mm")}), "none ");
 }
 
+TEST(KnotTie, ATailDrawnOutAgainUndoesTheLastThrow) {
+  for (const char* name : {"reef_02mm", "granny_02mm", "surgeon_02mm"}) {
+    const Curves c = both(name);
+    const std::string whole = told(c), first = name[0] == 's' ? "none 2" : "none 1";
+    bool undone = false;
+    for (std::size_t n = c[1].size(); n > c[1].size() / 2; n -= 5) {
+      const std::string now = told({c[0], Curve(c[1].begin(), c[1].begin() + static_cast<std::ptrdiff_t>(n))});
+      EXPECT_TRUE(now == first || (now == whole && !undone)) << name << ' ' << n << ": " << now;
+      undone = undone || now == first;
+    }
+    EXPECT_TRUE(undone);
+  }
+}
+
 TEST(KnotTie, StandingPartNeedNotLieHalfWay) {
   const Curve c = scenario_points("two_squares_02mm");
   for (const std::size_t cut : {0u, 8u, 16u}) {
