@@ -11,7 +11,8 @@
 ///
 /// The other way of joining, and every view in which the free ends are wound round each other besides, give knots that
 /// are no sums (two or more rational tangles and a twist: Montesinos knots, which are prime), so a sum found in some
-/// directions is believed unless most closures that show throws show others. Throws stand in the order in which the strands meet them, from the loaded ends on.
+/// directions is believed unless most closures that show throws show others. Throws stand in the order in which the
+/// strands meet them, from the loaded ends on.
 /// A slip knot is the same closed knot as the flat one that it capsizes from, and is told as that.
 /// Source of the notation: [Tera 1976].
 #include <string>
