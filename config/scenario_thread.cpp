@@ -4,7 +4,6 @@
 #include "config/csv_file.hpp"
 #include "config/scenario_parts.hpp"
 #include "sim/base/units.hpp"
-#include "sim/world/grading.hpp"
 
 namespace ligature::config {
 

@@ -131,21 +131,6 @@ std::vector<std::vector<bool>> near_units(const std::vector<ThreadParams>& threa
 
 }  // namespace
 
-Grid grid_of(const ThreadParams& t) {
-  const double length = drawn_length(t);
-  Grid grid;
-  if (t.coarsest_mm > 0)
-    grid.block = std::size_t{1} << static_cast<int>(
-                     std::clamp(std::floor(std::log2(t.coarsest_mm / t.segment_mm) + 1e-9), 0.0, 20.0));
-  if (grid.block == 1) {
-    grid.units = static_cast<std::size_t>(std::max(1.0, std::round(length / t.segment_mm)));
-    return grid;
-  }
-  const double blocks = std::ceil(length / (t.segment_mm * static_cast<double>(grid.block)) * (1 - 1e-12));
-  grid.units = grid.block * static_cast<std::size_t>(std::max(blocks, t.closed ? 5.0 : 2.0));
-  return grid;
-}
-
 std::vector<std::vector<std::uint32_t>> grade(const std::vector<ThreadParams>& threads) {
   std::vector<std::vector<std::uint32_t>> out;
   std::vector<std::vector<Vector3d>> x;

@@ -16,15 +16,6 @@
 
 namespace ligature::world {
 
-struct Grid {
-  std::size_t units = 0;  ///< of the whole thread
-  std::size_t block = 1;  ///< units of the longest edge, a power of two; divides the whole
-};
-
-/// Finest edges of at most segment_mm, longest of at most coarsest_mm. Of a thread that is not adaptive all are units.
-/// @pre points, segment_mm above 0
-Grid grid_of(const ThreadParams& thread);
-
 inline constexpr double kMostTurn = 0.25;     ///< of the tangent along an edge [rad]
 inline constexpr double kNearSurfaces = 1.0;  ///< strands nearer than this are divided to the finest [diameter]
 inline constexpr double kFineBeside = 2.0;    ///< and so far along the thread on both sides [diameter]

@@ -1,5 +1,7 @@
 #include "sim/world/params.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 
 namespace ligature::world {
@@ -17,6 +19,22 @@ ThreadMaterial round_thread(double young_pa, double poisson, double density_g_pe
   m.linear_density = density_g_per_mm3 * area;
   m.drag = drag;
   return m;
+}
+
+Grid grid_of(const ThreadParams& t) {
+  double length = t.closed ? norm(t.points.front() - t.points.back()) : 0.0;
+  for (std::size_t i = 0; i + 1 < t.points.size(); ++i) length += norm(t.points[i + 1] - t.points[i]);
+  Grid grid;
+  if (t.coarsest_mm > 0)
+    grid.block = std::size_t{1} << static_cast<int>(
+                     std::clamp(std::floor(std::log2(t.coarsest_mm / t.segment_mm) + 1e-9), 0.0, 20.0));
+  if (grid.block == 1) {
+    grid.units = static_cast<std::size_t>(std::max(1.0, std::round(length / t.segment_mm)));
+    return grid;
+  }
+  const double blocks = std::ceil(length / (t.segment_mm * static_cast<double>(grid.block)) * (1 - 1e-12));
+  grid.units = grid.block * static_cast<std::size_t>(std::max(blocks, t.closed ? 5.0 : 2.0));
+  return grid;
 }
 
 }  // namespace ligature::world

@@ -78,6 +78,16 @@ struct ThreadParams {
   std::vector<ForceParams> forces;
 };
 
+/// How an adaptive thread is divided (grading.hpp).
+struct Grid {
+  std::size_t units = 0;  ///< of the whole thread
+  std::size_t block = 1;  ///< units of the longest edge, a power of two; divides the whole
+};
+
+/// Finest edges of at most segment_mm, longest of at most coarsest_mm. Of a thread that is not adaptive all are units.
+/// @pre points, segment_mm above 0
+Grid grid_of(const ThreadParams& thread);
+
 struct Friction {  ///< Coulomb, by pair
   double thread_thread = 0.3;
   double thread_obstacle = 0.2;
