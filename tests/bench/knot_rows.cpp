@@ -280,6 +280,7 @@ std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& sce
   world::WorldParams params = scene.params;
   params.solver.iterations = options.iterations;
   params.solver.contact_iterations = options.contact_iterations;
+  for (world::ThreadParams& thread : params.threads) thread.coarsest_mm = 0;  // a chain's capsules are of one length
   auto ours = world::World::create(params, scene.capacity);
   if (!ours) return {};
   for (int k = 0; k < static_cast<int>(std::lround(scene.prepare_s / params.step_s)); ++k) ours->step({});
