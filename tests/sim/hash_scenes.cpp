@@ -24,6 +24,15 @@ int main() {
   held.threads[0].clamps[0].spin_rad_per_s = 5;
   held.threads[0].clamps[1].turn_rad_per_s = {0, 1, 2};
   print("held frames", held, 20);
+  WorldParams adaptive = held;
+  adaptive.threads[0].coarsest_mm = 8.01 * adaptive.threads[0].segment_mm;
+  print("adaptive", adaptive, 20);
+  adaptive.threads[0] = one_thread({{2, 0, 0}, {0, 2, 0}, {-2, 0, 0}, {0, -2, 0}}, 128, 2e-3).threads[0];
+  adaptive.threads[0].closed = true;
+  adaptive.threads[0].twist_turns = 1;
+  adaptive.threads[0].coarsest_mm = 8.01 * adaptive.threads[0].segment_mm;
+  adaptive.threads[0].clamps = {hold(Place::Kind::first, ClampParams::Hold::position)};
+  print("adaptive ring", adaptive, 20);
   {
     auto world = World::create(thread_over_bench(), {});
     for (int k = 0; k < 40; ++k) world->step(demo_hands(0.06 * k));
