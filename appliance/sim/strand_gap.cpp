@@ -1,6 +1,7 @@
 #include "appliance/sim/strand_gap.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
@@ -10,10 +11,45 @@
 namespace ligature::simulate {
 namespace {
 
+constexpr std::size_t kParts = 8;  // of an edge
+
 struct Edge {
   std::uint32_t thread, edge;
   Vec3 a, b;
+  double bulge = 0;                // how far the centreline runs from a-b at most
+  std::array<Vec3, kParts + 1> p;  // on the centreline
 };
+
+Vec3 between(Vec3 a, Vec3 b, double t) {
+  return (1 - t) * a + t * b;
+}
+
+// From the middle of the edge before a vertex to that of the edge behind it a parabola; at an open end half an edge.
+Vec3 about_vertex(const Curve& c, std::size_t i, double t) {
+  const std::size_t n = c.x.size(), before = i == 0 ? n - 1 : i - 1, behind = c.next(i);
+  const Vec3 x = c.x[i];
+  if (!c.closed && i == 0) return between(x, c.x[behind], t - 0.5);
+  if (!c.closed && i + 1 == n) return between(c.x[before], x, 0.5 + t);
+  const Vec3 first = between(c.x[before], x, 0.5), last = between(x, c.x[behind], 0.5);
+  return between(between(first, x, t), between(x, last, t), t);
+}
+
+double bend_at(const Curve& c, std::size_t i) {
+  const std::size_t n = c.x.size();
+  if (!c.closed && (i == 0 || i + 1 == n)) return 0;
+  return norm(c.x[i == 0 ? n - 1 : i - 1] - 2.0 * c.x[i] + c.x[c.next(i)]);
+}
+
+Edge edge_of(const Curve& c, std::size_t thread, std::size_t i) {
+  const std::size_t next = c.next(i);
+  Edge e{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(i), c.x[i], c.x[next], 0, {}};
+  e.bulge = std::max(bend_at(c, i), bend_at(c, next)) / 8;
+  for (std::size_t k = 0; k <= kParts; ++k) {
+    const double t = static_cast<double>(k) / kParts;
+    e.p[k] = 2 * k <= kParts ? about_vertex(c, i, t + 0.5) : about_vertex(c, next, t - 0.5);
+  }
+  return e;
+}
 
 struct Cell {
   std::int32_t x, y, z;
@@ -56,13 +92,13 @@ Nearest nearest_places(Vec3 p0, Vec3 p1, Vec3 q0, Vec3 q1) {
 
 std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double reach_mm) {
   std::vector<Edge> edges;
-  double longest = 0, thickest = 0, farthest = 0;
+  double longest = 0, thickest = 0, farthest = 0;  // of edges with their centrelines
   for (std::size_t k = 0; k < curves.size(); ++k) {
     const Curve& c = curves[k];
     thickest = std::max(thickest, c.radius_mm);
     for (std::size_t i = 0; i < c.edges(); ++i) {
-      edges.push_back({static_cast<std::uint32_t>(k), static_cast<std::uint32_t>(i), c.x[i], c.x[c.next(i)]});
-      longest = std::max(longest, norm(edges.back().b - edges.back().a));
+      edges.push_back(edge_of(c, k, i));
+      longest = std::max(longest, norm(edges.back().b - edges.back().a) + 2 * edges.back().bulge);
       for (const double v : {edges.back().a.x, edges.back().a.y, edges.back().a.z})
         farthest = std::max(farthest, std::abs(v));
     }
@@ -83,15 +119,23 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
   const auto look = [&](const Edge& p, const Edge& q) {
     if (p.thread == q.thread && p.edge == q.edge) return;
     const Curve &a = curves[p.thread], &b = curves[q.thread];
-    const Nearest near = nearest_places(p.a, p.b, q.a, q.b);
-    const double gap = near.distance - a.radius_mm - b.radius_mm;
-    if (gap > reach_mm || (best && gap >= best->gap_mm)) return;
-    if (p.thread == q.thread) {
-      const double arc =
-          a.arc_between(a.s_mm[p.edge] + near.s * a.edge_mm(p.edge), a.s_mm[q.edge] + near.t * a.edge_mm(q.edge));
-      if (arc < std::numbers::pi * a.radius_mm) return;
-    }
-    best = {gap, gap / std::min(a.radius_mm, b.radius_mm), p.thread, p.edge, q.thread, q.edge};
+    const double radii = a.radius_mm + b.radius_mm;
+    const auto most = [&] { return radii + (best ? std::min(best->gap_mm, reach_mm) : reach_mm); };
+    if (nearest_places(p.a, p.b, q.a, q.b).distance - p.bulge - q.bulge > most()) return;
+    for (std::size_t k = 0; k < kParts; ++k)
+      for (std::size_t l = 0; l < kParts; ++l) {
+        const double halves = 0.5 * (norm(p.p[k + 1] - p.p[k]) + norm(q.p[l + 1] - q.p[l]));
+        if (0.5 * norm(p.p[k] + p.p[k + 1] - q.p[l] - q.p[l + 1]) - halves > most()) continue;
+        const Nearest near = nearest_places(p.p[k], p.p[k + 1], q.p[l], q.p[l + 1]);
+        const double gap = near.distance - radii;
+        if (gap > reach_mm || (best && gap >= best->gap_mm)) continue;
+        if (p.thread == q.thread) {
+          const double s = a.s_mm[p.edge] + (static_cast<double>(k) + near.s) / kParts * a.edge_mm(p.edge);
+          const double t = a.s_mm[q.edge] + (static_cast<double>(l) + near.t) / kParts * a.edge_mm(q.edge);
+          if (a.arc_between(s, t) < std::numbers::pi * a.radius_mm) continue;
+        }
+        best = {gap, gap / std::min(a.radius_mm, b.radius_mm), p.thread, p.edge, q.thread, q.edge};
+      }
   };
   for (std::size_t first = 0; first < cells.size();) {
     const Cell at = cells[first].first;

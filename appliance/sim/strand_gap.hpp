@@ -3,6 +3,9 @@
 ///
 ///   gap = distance of the two centrelines - the two radii, least over all pairs of places; places of one thread count
 ///   from pi h of arc on (h its radius): a thread bent as tightly as its own radius allows comes round in that much
+///
+/// The centreline is what contact is between: the uniform quadratic B-spline of the vertices, evaluated here anew. It
+/// goes through the middles of the edges and passes a vertex by an eighth of the second difference.
 #include <optional>
 #include <vector>
 
@@ -16,8 +19,10 @@ struct StrandGap {
   std::size_t thread_a = 0, edge_a = 0, thread_b = 0, edge_b = 0;
 };
 
-/// The least gap, where any strands are nearer than `reach` between their surfaces; exact for the polygons.
-/// O(edges) where few are near.
+/// The least gap, where any strands are nearer than `reach` between their surfaces. Measured between polygons of eight
+/// sides for an edge, which leave a curve bent to a radius R by an edge's l^2/(512 R) at most. O(edges) where few are
+/// near.
+/// @param reach_mm below (pi - 2) h: that is the gap of a straight thread to itself
 std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double reach_mm);
 
 /// Whether strands may have passed through each other from one shape to the next: false is a proof, for the way on

@@ -92,6 +92,34 @@ Nearest nearest(const Edge& a, const Edge& b) {
   return {s, t, distance(a.a + s * da, b.a + t * db)};
 }
 
+bool may_be_within(const Edge& a, const Edge& b, double limit) {
+  const Vec3 apart = a.middle - b.middle;
+  const double reach = a.half + b.half + limit;
+  return dot(apart, apart) <= reach * reach;
+}
+
+Vec3 second_difference(const std::vector<Vec3>& x, std::size_t i) {
+  return i == 0 || i + 1 == x.size() ? Vec3{} : x[i - 1] - 2.0 * x[i] + x[i + 1];
+}
+
+/// The spline from vertex i to the next in eight straight parts; arc as on the edge.
+std::vector<Edge> parts_of(const std::vector<Vec3>& x, std::size_t i, const Edge& whole) {
+  constexpr int kParts = 8;
+  const Vec3 before = second_difference(x, i), behind = second_difference(x, i + 1);
+  const auto at = [&](int k) {
+    const double t = static_cast<double>(k) / kParts, in = std::max(0.5 - t, 0.0), out = std::max(t - 0.5, 0.0);
+    return (1 - t) * x[i] + t * x[i + 1] + 0.5 * in * in * before + 0.5 * out * out * behind;
+  };
+  std::vector<Edge> parts;
+  for (int k = 0; k < kParts; ++k) {
+    const Vec3 a = at(k), b = at(k + 1);
+    const double s = whole.s + whole.half * ((2 * k + 1.0) / kParts - 1);
+    // Nearest places are told in arc of the edge, so that `half` of a part serves for both.
+    parts.push_back({whole.curve, s, a, b, 0.5 * (a + b), std::max(whole.half / kParts, 0.5 * distance(a, b))});
+  }
+  return parts;
+}
+
 }  // namespace
 
 std::vector<Vec3> reef_of_one_thread(double loop, double tail) {
@@ -123,24 +151,35 @@ double length_of(const std::vector<Vec3>& points) {
   return length;
 }
 
-double worst_penetration(const std::vector<Curve>& curves) {
+double worst_penetration(const std::vector<Curve>& curves, bool smooth) {
   const std::vector<Edge> edges = edges_of(curves);
-  double worst = 0;
-  for (std::size_t i = 0; i < edges.size(); ++i) {
-    const Edge& a = edges[i];
-    for (std::size_t j = i + 1; j < edges.size(); ++j) {
-      const Edge& b = edges[j];
-      const double ra = curves[a.curve].radius, rb = curves[b.curve].radius, reach = a.half + b.half + ra + rb;
-      const Vec3 apart = a.middle - b.middle;
-      if (dot(apart, apart) > reach * reach) continue;
-      const Nearest n = nearest(a, b);
-      if (a.curve == b.curve) {
-        const double arc = (b.s + (2 * n.t - 1) * b.half) - (a.s + (2 * n.s - 1) * a.half);
-        if (arc < kPi * ra) continue;
-      }
-      worst = std::max(worst, (ra + rb - n.distance) / std::min(ra, rb));
+  // Of what stands for an edge, and how far it runs from it.
+  std::vector<std::vector<Edge>> parts;
+  std::vector<double> bulges;
+  for (std::size_t c = 0; c < curves.size(); ++c)
+    for (std::size_t i = 0; i + 1 < curves[c].x.size(); ++i) {
+      const Edge& whole = edges[parts.size()];
+      parts.push_back(smooth ? parts_of(curves[c].x, i, whole) : std::vector<Edge>{whole});
+      bulges.push_back(
+          smooth ? std::max(norm(second_difference(curves[c].x, i)), norm(second_difference(curves[c].x, i + 1))) / 8
+                 : 0);
     }
-  }
+  double worst = 0;
+  for (std::size_t i = 0; i < edges.size(); ++i)
+    for (std::size_t j = i + 1; j < edges.size(); ++j) {
+      const double ra = curves[edges[i].curve].radius, rb = curves[edges[j].curve].radius;
+      if (!may_be_within(edges[i], edges[j], ra + rb + bulges[i] + bulges[j])) continue;
+      for (const Edge& a : parts[i])
+        for (const Edge& b : parts[j]) {
+          if (!may_be_within(a, b, ra + rb)) continue;
+          const Nearest n = nearest(a, b);
+          if (a.curve == b.curve) {
+            const double arc = (b.s + (2 * n.t - 1) * b.half) - (a.s + (2 * n.s - 1) * a.half);
+            if (arc < kPi * ra) continue;
+          }
+          worst = std::max(worst, (ra + rb - n.distance) / std::min(ra, rb));
+        }
+    }
   return worst;
 }
 

@@ -22,7 +22,9 @@ double length_of(const std::vector<Vec3>& points);
 
 /// How far surfaces overlap at worst, over the smaller radius; 0 when nothing touches. Places of one curve less than
 /// pi h of arc apart are neighbours and do not count, as in sim/contact/strand_contacts.hpp.
-double worst_penetration(const std::vector<Curve>& curves);
+/// @param smooth of tubes round the uniform quadratic B-spline of the vertices (what our contact is between), eight
+/// sides to an edge; else of capsules round the polylines
+double worst_penetration(const std::vector<Curve>& curves, bool smooth);
 
 /// Arc from an end of a curve to the first place that is nearer than 1.25 diameters to another curve: the free tail.
 /// What it loses has slipped through the knot. The whole length when there is no such place.

@@ -40,6 +40,7 @@ struct Engine {
   std::function<void()> step;
   std::function<std::vector<Curve>()> curves;
   std::function<bool()> finite;
+  bool smooth = true;  ///< its contact is between the splines of the vertices, not between their polylines
 };
 
 struct Timing {
@@ -123,7 +124,8 @@ void time_frames(const KnotScene& scene, int frames, Engine& engine, Timing& tim
     timing.frame_ms.add(spent);
     after_frame();
     timing.finite = engine.finite();
-    if (timing.finite) timing.penetration = std::max(timing.penetration, worst_penetration(engine.curves()));
+    if (timing.finite)
+      timing.penetration = std::max(timing.penetration, worst_penetration(engine.curves(), engine.smooth));
   }
   if (!timing.finite) return;
   const auto end = engine.curves();
@@ -216,7 +218,7 @@ Result<std::vector<Timing>> time_ours(const KnotOptions& options, const KnotScen
 }
 
 Engine engine_of(BulletChain& chain) {
-  return {[&chain] { chain.step(); }, [&chain] { return chain.curves(); }, [&chain] { return chain.finite(); }};
+  return {[&chain] { chain.step(); }, [&chain] { return chain.curves(); }, [&chain] { return chain.finite(); }, false};
 }
 
 /// Three settings of each solver at 10 and 50 iterations.
