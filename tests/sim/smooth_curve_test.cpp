@@ -272,7 +272,7 @@ TEST(CurvePlaces, OfOneStrandNeverComeNearerThanPiRadiiOfArc) {
       },
       0, 6, kRadius, 0.05);
   const Strand s = strand_of(bend);
-  const ArcLimits limits = arc_limits(s, s, true);
+  const ArcLimits limits = arc_limits(s, s, true, 0);
   EXPECT_NEAR(limits.low, pi * kRadius / 0.05, 1e-12);
   EXPECT_GT(limits.high, 1e200);
   for (double u : {0.0, 1.0, 2.0}) {
@@ -282,7 +282,7 @@ TEST(CurvePlaces, OfOneStrandNeverComeNearerThanPiRadiiOfArc) {
   }
   Thread ring = bend;
   ring.closed = true;
-  const ArcLimits round = arc_limits(strand_of(ring), strand_of(ring), true);
+  const ArcLimits round = arc_limits(strand_of(ring), strand_of(ring), true, 0);
   EXPECT_NEAR(round.low + round.high, static_cast<double>(ring.x.size()), 1e-12);
   const Thread line = straight({0, 0, 0}, Vector3d::UnitX(), 2, kRadius, 0.05);
   const Strand l = strand_of(line);
@@ -291,10 +291,35 @@ TEST(CurvePlaces, OfOneStrandNeverComeNearerThanPiRadiiOfArc) {
   EXPECT_TRUE(found.bordered);
   EXPECT_NEAR(found.v, 3 + limits.low, 1e-12);
   EXPECT_FALSE(nearest_crossing(l, l, 3, 3 + limits.low + 0.1, limits, 2, found));
-  EXPECT_TRUE(arc_limits(l, strand_of(bend), false).low < -1e200);
+  EXPECT_TRUE(arc_limits(l, strand_of(bend), false, 0).low < -1e200);
   Thread none = line;
   none.rest_length = 0;
-  EXPECT_TRUE(arc_limits(strand_of(none), strand_of(none), true).empty());
+  EXPECT_TRUE(arc_limits(strand_of(none), strand_of(none), true, 0).empty());
+}
+
+TEST(CurvePlaces, ArcIsCountedInRestLengthsWhereEdgesDiffer) {
+  // Edges of 1, 2 and 4 units, open and round.
+  const std::vector<double> node{0, 1, 2, 4, 6, 10, 14, 16, 18, 19, 20};
+  Thread t = straight({0, 0, 0}, Vector3d::UnitX(), 1, kRadius, 0.1);
+  t.x.resize(10);
+  for (bool closed : {false, true}) {
+    t.closed = closed;
+    Strand s = strand_of(t);
+    s.node = node.data();
+    const auto arc = [&](double u) {
+      const double whole = std::floor(u / 10), at = u - 10 * whole;
+      const auto i = static_cast<std::size_t>(at);
+      return 20 * whole + node[i] + (at - std::floor(at)) * (node[i + 1] - node[i]);
+    };
+    for (double u : {0.0, 0.3, 2.5, 4.0, 7.25}) {
+      const ArcLimits limits = arc_limits(s, s, true, u);
+      const double least = pi * kRadius / s.rest_length;
+      if (!closed && arc(u) + least > 18) continue;
+      EXPECT_NEAR(arc(u + limits.low) - arc(u), least, 1e-9) << u;
+      if (!closed) continue;
+      EXPECT_NEAR(arc(u + limits.high) - arc(u), 20 - least, 1e-9) << u;
+    }
+  }
 }
 
 TEST(CurvePlaces, SayNoWhereThereIsNone) {
