@@ -311,7 +311,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
       const bool by_drag = in_knots < kPoorDrag * drag_force;
       if (in_knots > kPoorBalance * knots_before && !by_drag)
-        knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostDrag);
+        knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);
     }
@@ -330,7 +330,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (std::size_t k = 0; k < count; ++k) {
       const double drag = drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
       systems[k].ask_for(asked);
-      const double knot_drag = knot_drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
+      const double knot_drag = knot_drag_ * load / (diameter * kKnotVertices);
       knot_drag_used = std::max(knot_drag_used, knot_drag);
       for (std::size_t i = 0; i < strands[k].vertices; ++i)
         if (own_drag_[k][i] > 0) own_drag_[k][i] = knot_drag;
