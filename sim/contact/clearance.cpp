@@ -10,10 +10,10 @@
 namespace ligature::contact {
 namespace {
 
-constexpr double kLeastDistance = 0.7;   // of the radii's sum
+constexpr double kLeastDistance = 0.45;  // of the radii's sum
 constexpr double kLeastShare = 0.8;      // of the distance that two centrelines have
 constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
-constexpr double kLookedAt = 0.8;        // of the radii's sum: pairs that come no nearer stop nothing
+constexpr double kLookedAt = 0.6;        // of the radii's sum: pairs that come no nearer stop nothing
 constexpr double kLookedShare = 0.32;    // likewise of the distance of neighbours
 constexpr double kArrived = 0.02;        // of the distance above the bound that ends the advance
 constexpr int kMostAdvances = 40;

@@ -31,7 +31,7 @@ double distance_at(const Scene& scene, const EdgePair& pair, double t) {
       .distance;
 }
 
-/// As clearance.hpp says: 0.7 of both radii, or the share of what it was.
+/// As clearance.hpp says: 0.45 of both radii, or the share of what it was.
 double least_of(const Scene& scene, const EdgePair& pair) {
   const Strand &a = scene.strands[pair.strand_a], &b = scene.strands[pair.strand_b];
   double share = 0.8;
@@ -40,7 +40,7 @@ double least_of(const Scene& scene, const EdgePair& pair) {
     if (a.closed) arc = std::min(arc, a.arc_round(pair.edge_a, pair.edge_b));
     if (arc < std::numbers::pi * a.radius) share = 0.3;
   }
-  return std::min(0.7 * (a.radius + b.radius), share * distance_at(scene, pair, 0));
+  return std::min(0.45 * (a.radius + b.radius), share * distance_at(scene, pair, 0));
 }
 
 std::vector<EdgePair> all_pairs(const Scene& scene) {
