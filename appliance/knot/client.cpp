@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -33,7 +34,8 @@ std::filesystem::path knot_program() {
 
 Result<Client> Client::start(const std::filesystem::path& program) {
   int to[2] = {-1, -1}, from[2] = {-1, -1};
-  if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0) {
+  // A socket, since a pipe whose reader has died can only be written to at the risk of SIGPIPE.
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, to) != 0 || pipe2(from, O_CLOEXEC) != 0) {
     const std::string why = std::strerror(errno);
     for (const int end : {to[0], to[1]})
       if (end >= 0) close(end);
@@ -132,7 +134,7 @@ std::optional<Result<Answer>> Client::wait(int timeout_ms) {
     const int ready = ::poll(ends.data(), ends.size(), left > 0 ? static_cast<int>(left) : 0);
     if (ready < 0 && errno != EINTR) return gone(std::strerror(errno));
     if (ready > 0 && ends[1].revents != 0) {
-      const ssize_t sent = write(to_, outgoing_.data(), outgoing_.size());
+      const ssize_t sent = send(to_, outgoing_.data(), outgoing_.size(), MSG_NOSIGNAL);
       if (sent > 0)
         outgoing_.erase(0, static_cast<std::size_t>(sent));
       else if (sent < 0 && errno != EAGAIN && errno != EINTR)
