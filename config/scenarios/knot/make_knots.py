@@ -334,6 +334,22 @@ def two_half_hitches(core, turns, gap=0.4):
     return spline(points + hitch[1:])
 
 
+def muenter(core, gap=0.4):
+    """A Muenter hitch round a cylinder along x: over it from the front (-y), back below it, across in front of the
+    loaded part and round that, back below it and over it to the front. Both ends hang down in front. By angle round the
+    axis, from the front upwards."""
+    rho = core / 2 + 0.5 + gap
+    # (angle in half turns, x, lift over the cylinder)
+    half = [(1.0, 2.1, 0.0), (1.25, 2.6, 0.0), (1.5, 2.9, 0.0), (1.65, 2.7, 0.5), (1.76, 2.1, 1.5), (1.82, 1.1, 2.3)]
+    table = ([(0.0, 0.0, 0.0), (0.25, -0.2, 0.0), (0.5, -0.7, 0.0), (0.75, -1.4, 0.0)]
+             + [(a, -x, lift) for a, x, lift in half] + [(1.84, 0.0, 2.6)] + half[::-1]
+             + [(0.75, 2.3, 0.0), (0.5, 2.9, 0.0), (0.25, 3.5, 0.0), (0.0, 3.9, 0.0)])
+    points = [(x, -(rho + lift) * math.cos(math.pi * a), (rho + lift) * math.sin(math.pi * a)) for a, x, lift in table]
+    first, last = points[0], points[-1]
+    return spline([add(first, (0.0, 0.0, -3.0 * n)) for n in range(9, 0, -1)] + points
+                  + [add(last, (0.0, 0.0, -3.0 * n)) for n in range(1, 10)])
+
+
 def torus_trefoil():
     return spline([((2 + math.cos(3 * t)) * math.cos(2 * t), (2 + math.cos(3 * t)) * math.sin(2 * t),
                     math.sin(3 * t)) for t in (2 * math.pi * i / 48 for i in range(48))], closed=True)
@@ -696,6 +712,7 @@ def drawings():
         "braid": Drawing(braid(4)),
         "wound": Drawing([wound(3, 10.0)], view="y"),
         "clove_hitch": Drawing([spline(clove(10.0))], view="y"),
+        "muenter": Drawing([muenter(10.0)], view="y"),
         "half_hitches": Drawing([two_half_hitches(10.0, 0)], view="y"),
         "round_turn": Drawing([two_half_hitches(10.0, 1)], view="y"),
     }
@@ -726,7 +743,7 @@ def files():
     for name in ("trefoil", "figure_eight_ring"):
         write(f"{name}_02mm", d[name].curves[0], 0.2)
     for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch",
-                 "half_hitches", "round_turn", "wound"):
+                 "half_hitches", "round_turn", "wound", "muenter"):
         curve = d[name].curves[0]
         write(f"{name}_02mm", curve, 0.2, 0.2 * (length(curve) + 60.0), 0.2 * 30.0)
     write("slack_02mm", scaled(d["slack"].curves[0], 99.5 / length(d["slack"].curves[0])), 0.2)
