@@ -111,7 +111,7 @@ Vector3d CoupledStep::apart_by(const StrandContact& c, const Strand* strands) co
 
 double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
-  for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap);
+  for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
   return worst;
 }
 
@@ -128,7 +128,7 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
   for (std::size_t j = 0; j < found.size(); ++j) {
     StrandContact& c = found[j];
     const Vector3d moving = relative(c, systems);
-    const double left = c.gap + c.normal.dot(moving);
+    const double left = c.gap + c.dip + c.normal.dot(moving);
     if (left > margin && c.force.isZero(0)) continue;
     if (rows_.size() == mu_.size()) {
       out.overflow = true;

@@ -18,6 +18,16 @@ double sharpness(const CurvePoint& p, const CurvePoint& q) noexcept {
   return aa > 0 && bb > 0 ? std::sqrt(std::max(huu - ab * ab / hvv, 0.0) / aa) : 0;
 }
 
+double dip(const CurvePoint& p, const CurvePoint& q, double sharp) noexcept {
+  const Vector3d w = p.p - q.p;
+  const double distance = w.norm();
+  if (!(distance > 0)) return 0;
+  const double slope = w.dot(p.d1) / distance;
+  const double bend = std::max(sharp * sharp * p.d1.squaredNorm() - slope * slope, 0.0) / distance;
+  const double to = std::abs(slope) < 0.5 * bend ? -slope / bend : slope > 0 ? -0.5 : 0.5;
+  return std::min(slope * to + 0.5 * bend * to * to, 0.0);
+}
+
 double last_of(const Strand& s) noexcept {
   return static_cast<double>(s.vertices - 1);
 }
@@ -77,8 +87,10 @@ bool nearest_beside(const Strand& a, const Strand& b, double u, double v, const 
   out.v = v;
   out.apart = at.p - on.p;
   out.sharp = sharpness(at, on);
+
   out.ended = !b.closed && (v <= 0 || v >= last_of(b));
   out.bordered = v <= u + limits.low || v >= u + limits.high;
+  out.dip = out.ended || out.bordered ? 0 : dip(at, on, out.sharp);
   return std::isfinite(out.apart.sum());
 }
 

@@ -19,6 +19,9 @@ struct CurvePlaces {
   /// tangent's square, square root of it. Sine of the angle where both are straight; 0 where they lie along each other
   /// or one is wound round the other; more than 1 where bends touch with their outer sides.
   double sharp = 0;
+  /// How much nearer a comes within half an edge of u, to second order: what the contact of a vertex has to see to,
+  /// since its neighbours see to the rest [mm, at most 0].
+  double dip = 0;
   bool bordered = false;  ///< held by the arc limits
   bool ended = false;     ///< at an open end of a or b
 };

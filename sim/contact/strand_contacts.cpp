@@ -237,6 +237,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
   place(b, now.v, c.pair.edge_b, c.sb);
   const Vector3d former = c.normal;
   set_normal(strands, now.apart, former, c);
+  c.dip = beside ? now.dip : 0;
   c.force = turned(c.force, former, c.normal);
   return true;
 }
@@ -312,6 +313,7 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
     return;
   if (known(now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), c);
+  c.dip = now.dip;
   add(c);
 }
 
