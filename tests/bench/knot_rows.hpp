@@ -6,7 +6,7 @@
 
 namespace ligature::bench {
 
-inline constexpr int kRealTimeIterations = 6, kRealTimeContactIterations = 60;
+inline constexpr int kRealTimeIterations = 2, kRealTimeContactIterations = 20;
 
 struct KnotOptions {
   std::string scene;  ///< its name; empty: all

@@ -169,7 +169,7 @@ Result<std::vector<KnotScene>> knot_scenes(const std::string& config) {
   reef->tails = fine->tails = {{0, true}, {1, true}};
   overhand->budget_ms = fine->budget_ms = 16;
   // Longer than what its scenario ties, and in segments of a diameter, as the overhand.
-  constexpr double kLength_mm = 60, kSegment_mm = 0.025, kCoarsest_mm = 0.4;
+  constexpr double kLength_mm = 60, kSegment_mm = 0.0125, kCoarsest_mm = 0.4;
   lengthen(fine->params, kLength_mm);
   for (ThreadParams& thread : fine->params.threads) thread.segment_mm = kSegment_mm, thread.coarsest_mm = kCoarsest_mm;
   fine->capacity.vertices = 4096;
