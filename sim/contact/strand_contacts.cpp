@@ -18,8 +18,10 @@ constexpr double kOnePlace = 0.5;       // edges: crossings nearer than that alo
 constexpr double kOneSide = 1.5;        // edges: a vertex has one place within that of the other strand
 constexpr double kMostRun = 2.0;        // edges that a place is followed by
 constexpr double kBorderReach = 0.075;  // of the radii: a bend that closes on itself is looked at from there
-constexpr double kHeirNear = 1.5;       // edges
-constexpr double kSideNear = 0.5;       // of the radii: where the side of before counts
+constexpr double kDipPart = 0.2;   // of what a dip changes, from step to step: a force does not act where the strands
+                                   // are nearest, and would not settle if it were followed at once
+constexpr double kHeirNear = 1.5;  // edges
+constexpr double kSideNear = 0.5;  // of the radii: where the side of before counts
 constexpr double kFadeFrom = 0.05, kFadeTo = 0.03;  // of the radii: where the normal of before counts
 constexpr double kOpposite = -0.5;                  // cosine between normals
 
@@ -237,7 +239,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
   place(b, now.v, c.pair.edge_b, c.sb);
   const Vector3d former = c.normal;
   set_normal(strands, now.apart, former, c);
-  c.dip = beside ? now.dip : 0;
+  if (first_ && beside) c.dip += kDipPart * (now.dip - c.dip);
   c.force = turned(c.force, former, c.normal);
   return true;
 }
@@ -418,7 +420,6 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
   };
   // Within a step none goes that was there, so that its iterations see more and more of them and come to an end.
   const bool begins = first_;
-  first_ = false;
   std::size_t kept = 0;
   for (std::size_t i = 0; i < contacts_.size(); ++i) {
     StrandContact c = contacts_[i];
@@ -443,6 +444,7 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
   }
   contacts_.resize(kept);
   std::sort(contacts_.begin(), contacts_.end(), ascends);
+  first_ = false;
   if (begins) merge(strands);
   followed_ = contacts_.size();
 
@@ -540,6 +542,7 @@ void StrandContacts::add_to(StateHash& hash) const noexcept {
     hash.add(c.sa);
     hash.add(c.sb);
     hash.add(static_cast<std::uint64_t>(c.kind));
+    hash.add(c.dip);
     hash.bytes(c.normal.data(), sizeof(double) * 3);
     hash.bytes(c.force.data(), sizeof(double) * 3);
     hash.add(static_cast<std::uint64_t>(c.sliding));
