@@ -11,7 +11,7 @@
 namespace ligature::contact {
 namespace {
 
-// Sharpness at which contacts of a kind begin and end.
+// Sharpness at which contacts of a kind begin and end, of edges no longer than the strands are wide.
 constexpr double kCrossingFrom = 0.9, kCrossingTo = 0.75, kPressedTo = 0.4;
 constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
 constexpr double kOnePlace = 0.5;       // edges: crossings nearer than that along both strands are one
@@ -164,6 +164,12 @@ double bulge(const Strand& strand, std::uint32_t edge) noexcept {
   return std::sqrt(bend) / 8;
 }
 
+// What lies between the vertices of a they see to (l sharp)^2 / 8d: where edges are longer than the strands are wide
+// less sharpness makes a contact pointed.
+double sharpness_unit(const Strand& a, std::uint32_t edge, const Strand& b) noexcept {
+  return std::min(1.0, (a.radius + b.radius) / a.length_of(edge));
+}
+
 // The nearest places (s, t) in [0, 1]^2 of two edges. [Ericson 2005] 5.1.9.
 void nearest_of_edges(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double& s,
                       double& t) noexcept {
@@ -311,7 +317,7 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
   CurvePlaces now;
   if (!nearest_beside(a, b, u, v, limits, 1.0, now) || other_way_round(a, same, now.u, now.v)) return;
   if (now.bordered ? now.apart.norm() > (1 + kBorderReach) * radii
-                   : now.sharp > kBesideFrom || now.apart.norm() > radii + reach)
+                   : now.sharp > kBesideFrom * sharpness_unit(a, c.pair.edge_a, b) || now.apart.norm() > radii + reach)
     return;
   if (known(now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), c);
@@ -343,11 +349,12 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
     return found;
   };
   constexpr double kGuess = 0.6;  // of the sharpness that is needed: the edges' places are not the curves'
-  if (sharpness_at(a, b, u, v) < kGuess * kCrossingFrom || known(u, v)) return;
+  const double unit = sharpness_unit(a, pair.edge_a, b);
+  if (sharpness_at(a, b, u, v) < kGuess * kCrossingFrom * unit || known(u, v)) return;
   CurvePlaces now;
   if (!nearest_crossing(a, b, u, v, limits_of(a, b, same, u), 1.0, now) || other_way_round(a, same, now.u, now.v))
     return;
-  if (!(now.sharp > kCrossingFrom || now.ended) || now.apart.norm() > a.radius + b.radius + reach) return;
+  if (!(now.sharp > kCrossingFrom * unit || now.ended) || now.apart.norm() > a.radius + b.radius + reach) return;
   if (known(now.u, now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), c);
   add(c);
@@ -429,11 +436,12 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
     // Renamed ones may stand elsewhere than at a vertex: those near them inherit from where they are.
     const bool stray = c.kind == StrandContact::Kind::beside && c.sa != 0 && c.sa != 1;
     bool goes = stray || !followed(strands, c, sharp, bordered);
-    const double radii = strands[c.pair.strand_a].radius + strands[c.pair.strand_b].radius;
+    const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+    const double radii = a.radius + b.radius, unit = sharpness_unit(a, c.pair.edge_a, b);
     if (c.kind == StrandContact::Kind::beside)
-      goes = goes || (bordered ? c.gap > 2 * kBorderReach * radii : sharp > kBesideTo);
+      goes = goes || (bordered ? c.gap > 2 * kBorderReach * radii : sharp > kBesideTo * unit);
     else
-      goes = goes || sharp < (c.gap < 0 || !c.force.isZero(0) ? kPressedTo : kCrossingTo);
+      goes = goes || sharp < unit * (c.gap < 0 || !c.force.isZero(0) ? kPressedTo : kCrossingTo);
     goes = goes || c.gap > reach;
     const bool finite = std::isfinite(c.gap) && c.normal.allFinite() && c.force.allFinite();
     if (!finite || (goes && (begins || c.force.isZero(0)))) {

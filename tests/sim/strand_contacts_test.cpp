@@ -230,6 +230,25 @@ TEST(StrandContacts, StrandsThatCrossAtALesserAngleHaveOneAtEveryVertexInReach) 
       }
 }
 
+TEST(StrandContacts, CoarseStrandsThatCrossAtALesserAngleHaveOneAtTheCrossingToo) {
+  // Edges of four diameters: no vertex need be in reach of where they cross.
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> any(0, 1);
+  for (double edge : {0.4, 0.8})
+    for (double degrees : {30.0, 45.0, 60.0, 135.0})
+      for (int trial = 0; trial < 20; ++trial) {
+        const Vector3d up(0, 0, 0.19 + 0.04 * any(random));
+        Finder f({straight(Vector3d::Zero(), Vector3d::UnitX(), 6, kRadius, edge, any(random)),
+                  straight(up, in_plane(degrees), 6, kRadius, edge, any(random))});
+        const auto& found = f.look();
+        ASSERT_EQ(found.size(), 1u) << degrees << " " << edge;
+        EXPECT_EQ(found[0].kind, Kind::crossing);
+        EXPECT_NEAR(found[0].gap, up.z() - 0.2, 1e-9);
+        EXPECT_NEAR(found[0].normal.z(), -1, 1e-9);
+        EXPECT_EQ(f.look().size(), 1u);
+      }
+}
+
 TEST(StrandContacts, ABendThatLiesOnAStrandHasOneOnEitherSide) {
   for (double bend : {20.0, 60.0, 100.0}) {
     const double a = 0.5 * bend * pi / 180, c = std::cos(a), s = std::sin(a);
