@@ -21,15 +21,22 @@ bool arc_allows(const Strand& strand, std::uint32_t edge, std::uint32_t other) n
   return round + both > least && ahead + both + round >= 2 * least;
 }
 
-double distance(const Strand& a, const Strand& b, const EdgePair& pair) noexcept {
-  const Vector3d p = a.x[pair.edge_a], d = a.x[a.next(pair.edge_a)] - p;
-  const Vector3d q = b.x[pair.edge_b], e = b.x[b.next(pair.edge_b)] - q, r = p - q;
+void nearest_of_edges(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double& s,
+                      double& t) noexcept {
+  const Vector3d r = p - q;
   const double dd = d.squaredNorm(), ee = e.squaredNorm(), de = d.dot(e), dr = d.dot(r), er = e.dot(r);
   const double det = dd * ee - de * de;
-  double s = det > 1e-12 * dd * ee ? std::clamp((de * er - dr * ee) / det, 0.0, 1.0) : 0.5;
-  const double t = ee > 0 ? std::clamp((de * s + er) / ee, 0.0, 1.0) : 0.0;
+  s = det > 1e-12 * dd * ee ? std::clamp((de * er - dr * ee) / det, 0.0, 1.0) : 0.5;
+  t = ee > 0 ? std::clamp((de * s + er) / ee, 0.0, 1.0) : 0.0;
   s = dd > 0 ? std::clamp((de * t - dr) / dd, 0.0, 1.0) : 0.0;
-  return (r + s * d - t * e).norm();
+}
+
+double distance(const Strand& a, const Strand& b, const EdgePair& pair) noexcept {
+  const Vector3d p = a.x[pair.edge_a], d = a.x[a.next(pair.edge_a)] - p;
+  const Vector3d q = b.x[pair.edge_b], e = b.x[b.next(pair.edge_b)] - q;
+  double s = 0, t = 0;
+  nearest_of_edges(p, d, q, e, s, t);
+  return (p - q + s * d - t * e).norm();
 }
 
 }  // namespace ligature::contact

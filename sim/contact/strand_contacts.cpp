@@ -6,7 +6,7 @@
 #include <numbers>
 #include <tuple>
 
-#include "sim/contact/curve_places.hpp"
+#include "sim/contact/edge_places.hpp"
 
 namespace ligature::contact {
 namespace {
@@ -168,17 +168,6 @@ double bulge(const Strand& strand, std::uint32_t edge) noexcept {
 // less sharpness makes a contact pointed.
 double sharpness_unit(const Strand& a, std::uint32_t edge, const Strand& b) noexcept {
   return std::min(1.0, (a.radius + b.radius) / a.length_of(edge));
-}
-
-// The nearest places (s, t) in [0, 1]^2 of two edges. [Ericson 2005] 5.1.9.
-void nearest_of_edges(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double& s,
-                      double& t) noexcept {
-  const Vector3d r = p - q;
-  const double dd = d.squaredNorm(), ee = e.squaredNorm(), de = d.dot(e), dr = d.dot(r), er = e.dot(r);
-  const double det = dd * ee - de * de;
-  s = det > 1e-12 * dd * ee ? std::clamp((de * er - dr * ee) / det, 0.0, 1.0) : 0.5;
-  t = ee > 0 ? std::clamp((de * s + er) / ee, 0.0, 1.0) : 0.0;
-  s = dd > 0 ? std::clamp((de * t - dr) / dd, 0.0, 1.0) : 0.0;
 }
 
 // The normal that belongs to a distance vector, and the gap along it. @param former zero where there was none
