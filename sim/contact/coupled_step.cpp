@@ -145,7 +145,7 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = settings.friction;
-    rows_.push_back({j, axes});
+    rows_.push_back(j);
     chosen_.push_back(c);
     axes_.push_back(axes);
   }
@@ -185,9 +185,9 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    StrandContact& c = found[rows_[r].contact];
+    StrandContact& c = found[rows_[r]];
     const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
-    Vector3d force = rows_[r].axes * f;
+    Vector3d force = axes_[r] * f;
     // Strands that cannot come free in this step press with no more than any thread bears.
     if (force.norm() > kMostStrandForce) force *= kMostStrandForce / force.norm();
     push(systems, c, force - c.force, true);
@@ -356,8 +356,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     }
     double most_slid = 0;
-    for (const Row& row : rows_)
-      most_slid = std::max(most_slid, relative(contacts_.contacts()[row.contact], systems).norm());
+    for (const std::size_t row : rows_)
+      most_slid = std::max(most_slid, relative(contacts_.contacts()[row], systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
     over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
     double fraction = over > 1 ? 1 / over : 1;

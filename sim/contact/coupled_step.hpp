@@ -9,8 +9,11 @@
 ///
 /// Nothing passes through anything: the move of an iteration is cut short before two strands would cross, and each move
 /// is proven free of crossings before it counts. What is held then stays behind, by a fraction that the outcome tells,
-/// and catches up in the steps that follow. Moves longer than kMostMove are damped by a drag that comes and goes (a
-/// trust region), which leaves the constraints as good as linear.
+/// and catches up in the steps that follow.
+///
+/// Two drags come and go, so that a linearisation holds for the move that is made with it (a trust region): one on all
+/// vertices, while moves would be longer than kMostMove or contacts slide by more than kMostSlid; and one on the
+/// vertices near contacts, while the forces that are out of balance there do not fall from one iteration to the next.
 #include <vector>
 
 #include "sim/base/executor.hpp"
@@ -83,15 +86,11 @@ class CoupledStep {
     hash.add(knot_drag_);
     hash.add(moved_);
   }
-  /// The last cone problem, for a file. Not for real-time code.
+  /// The last cone problem, and the forces it began with: what print_cone_problem() takes.
   ConeProblem last_problem() const noexcept;
   const double* last_start() const noexcept { return start_.data(); }
 
  private:
-  struct Row {
-    std::size_t contact = 0;  ///< in contacts_
-    Eigen::Matrix3d axes;     ///< n, t1, t2
-  };
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
   Vector3d apart_by(const StrandContact& c, const Strand* strands) const noexcept;
@@ -109,9 +108,9 @@ class CoupledStep {
   Clearance clearance_;
   Coupling coupling_;
   ConeSolver solver_;
-  std::vector<Row> rows_;
-  std::vector<StrandContact> chosen_;           ///< contacts of the rows, side by side
-  std::vector<Eigen::Matrix3d> axes_;           ///< of the rows
+  std::vector<std::size_t> rows_;               ///< the coupled ones of contacts_
+  std::vector<StrandContact> chosen_;           ///< copies of them, side by side
+  std::vector<Eigen::Matrix3d> axes_;           ///< of each: n, t1, t2
   std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
