@@ -87,7 +87,6 @@ bool nearest_beside(const Strand& a, const Strand& b, double u, double v, const 
   out.v = v;
   out.apart = at.p - on.p;
   out.sharp = sharpness(at, on);
-
   out.ended = !b.closed && (v <= 0 || v >= last_of(b));
   out.bordered = v <= u + limits.low || v >= u + limits.high;
   out.dip = out.ended || out.bordered ? 0 : dip(at, on, out.sharp);

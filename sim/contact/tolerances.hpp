@@ -42,8 +42,7 @@ inline constexpr double kChosenMargin = 0.1;  ///< a contact that would be left 
 inline constexpr double kMostMove = 0.5;      ///< of a vertex in one iteration, ...
 inline constexpr double kMostMoveDiameters = 4;   ///< ... or so many diameters
 inline constexpr double kPenetrationLeft = 1e-3;  ///< that a converged step may have [diameter]
-inline constexpr double kContactBalance =
-    1e-7;  ///< force imbalance over the load at which a step among strands is done, ...
+inline constexpr double kContactBalance = 1e-7;  ///< imbalance over the load at which a step among strands is done, ...
 inline constexpr double kContactRest = 1e-5;     ///< ... if its last move was no longer [diameter]
 inline constexpr double kMostStrandForce = 1e8;  ///< of one contact [uN]
 inline constexpr double kMostSlid = 0.5;         ///< of a contact in one iteration [diameter]
@@ -56,17 +55,19 @@ inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
 inline constexpr double kDragGrowth = 4;      ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
-inline constexpr double kPoorBalance = 0.5;   ///< an imbalance that falls by no more asks for drag, unless ...
-inline constexpr double kGoodBalance = 0.25;  ///< one that falls further lets it go down
-inline constexpr double kPoorDrag = 4;        ///< ... it is so little above what the drag itself makes
+// Likewise of vertices near contacts, from what a move leaves of the imbalance there.
+inline constexpr double kPoorBalance = 0.5;   ///< more than this part asks for more drag, ...
+inline constexpr double kPoorDrag = 4;        ///< ... unless it is less than so many times the force of the drag itself
+inline constexpr double kGoodBalance = 0.25;  ///< less than this part lets it go down
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
 inline constexpr double kForcing = 0.02;
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]
-inline constexpr double kBlockedFraction = 1e-3;    ///< a move cut below this is blocked, ...
-inline constexpr int kMostHalvingsBack = 12;        ///< of a step that left edges overstretched
-inline constexpr int kMostBlocked = 2;              ///< ... and after so many on end the step ends where it is
-inline constexpr int kMostAuditHalvings = 4;        ///< before an unproven move is undone
+// Moves that something is in the way of.
+inline constexpr double kBlockedFraction = 1e-3;  ///< a move cut below this is blocked, ...
+inline constexpr int kMostBlocked = 2;            ///< ... and after more than so many on end the step ends where it is
+inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone
+inline constexpr int kMostHalvingsBack = 12;      ///< of a step that left edges overstretched
 
 }  // namespace ligature::contact
