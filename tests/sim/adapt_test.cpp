@@ -9,6 +9,7 @@
 #include "appliance/rt/executor.hpp"
 #include "appliance/sim/curves.hpp"
 #include "appliance/sim/strand_gap.hpp"
+#include "tests/sim/knot_handling.hpp"
 #include "tests/sim/knot_scene.hpp"
 #include "tests/sim/scene.hpp"
 #include "tests/sim/thread_scene.hpp"
@@ -190,6 +191,33 @@ TEST(Adapt, NothingPassesThroughAKnotThatIsPulledTight) {
     ++touches;
   }
   EXPECT_GT(touches, 5u);
+}
+
+// Two loops hooked into each other, their ends whipped at 200 mm/s: 40 diameters a step. One turn of one round the
+// other is more than anything but a passage can change in a step.
+TEST(Adapt, HookedLoopsThatAreWhippedStayHooked) {
+  for (const std::uint64_t seed : {7u, 15u}) {
+    knots::Handling h = knots::handling(seed, 120);
+    for (ThreadParams& t : h.params.threads) t.coarsest_mm = 8.01 * t.segment_mm;
+    World world = make_world(h.params);
+    const auto turns = [&] {
+      const std::vector<knots::Line> lines = knots::lines_of(world);
+      return knots::gauss(lines[0], {0, lines[0].edges() - 1}, lines[1], {0, lines[1].edges() - 1});
+    };
+    double before = turns();
+    std::size_t changes = 0;
+    for (int k = 0; k < h.steps; ++k) {
+      const StepReport r = world.step({});
+      changes += r.vertices_added + r.vertices_removed;
+      EXPECT_EQ(r.crossings_found, 0u) << seed << " " << k;
+      EXPECT_FALSE(r.flags & step_non_finite_restored);
+      const double now = turns();
+      EXPECT_NEAR(now, before, 0.3) << seed << " " << k;
+      before = now;
+    }
+    EXPECT_NEAR(std::abs(before), 1, 0.3);
+    EXPECT_GT(changes, 100u);
+  }
 }
 
 TEST(Adapt, HasTheSameBitsAtAnyWidth) {
