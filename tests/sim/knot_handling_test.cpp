@@ -1,4 +1,5 @@
-// Knots handled roughly, a hundredth of the soak: 10^4 steps. First, that the look at it sees what it has to see.
+// Knots handled roughly, a hundredth of the soak: 10^4 steps, and as many with two linearisations a step. First, that
+// the look at it sees what it has to see.
 #include <cstdio>
 
 #include "tests/sim/knot_handling.hpp"
@@ -58,9 +59,12 @@ TEST_P(KnotHandling, NoStrandPassesThroughAnotherAndAllStaysFinite) {
   const Outcome out = handle(h);
   report(GetParam(), h, out);
   expect_nothing_lost(h, out);
+  if (h.params.solver.iterations == 50) expect_to_follow(h, out);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seed, KnotHandling, testing::Range<std::uint64_t>(16, 32),
+                         [](const auto& seed) { return std::to_string(seed.param); });
+INSTANTIATE_TEST_SUITE_P(TwoLinearisations, KnotHandling, testing::Range<std::uint64_t>(112, 128),
                          [](const auto& seed) { return std::to_string(seed.param); });
 
 }  // namespace

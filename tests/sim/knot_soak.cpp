@@ -1,6 +1,6 @@
-// A million steps of knots handled roughly: 160 seeds of 6250 steps, every seed a test of its own, so that one can
-// be run alone. Not part of the check; docs/soak.md has the results. The check runs a hundredth:
-// knot_handling_test.cpp.
+// A million steps of knots handled roughly: 1600 seeds of 625 steps, every seed a test of its own, so that one can be
+// run alone. Most knots that are whipped come open after some hundred steps: hence many short ones. Not part of the
+// check; docs/soak.md has the results. The check runs a hundredth: knot_handling_test.cpp.
 #include <cstdio>
 
 #include "tests/sim/knot_handling.hpp"
@@ -11,13 +11,14 @@ namespace {
 class KnotSoak : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(KnotSoak, NoStrandPassesThroughAnotherAndAllStaysFinite) {
-  const Handling h = handling(GetParam(), 6250);
+  const Handling h = handling(GetParam(), 625);
   const Outcome out = handle(h);
   report(GetParam(), h, out);
   expect_nothing_lost(h, out);
+  if (h.params.solver.iterations == 50) expect_to_follow(h, out);
 }
 
-INSTANTIATE_TEST_SUITE_P(Seed, KnotSoak, testing::Range<std::uint64_t>(1000, 1160),
+INSTANTIATE_TEST_SUITE_P(Seed, KnotSoak, testing::Range<std::uint64_t>(1024, 2624),
                          [](const auto& seed) { return std::to_string(seed.param); });
 
 }  // namespace
