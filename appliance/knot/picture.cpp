@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <iterator>
 
+#include "appliance/xml_text.hpp"
 #include "sim/knot/names/layout.hpp"
 
 namespace ligature::knot {
@@ -17,24 +18,6 @@ constexpr double kLeast_px = 420, kMost_px = 900, kMargin_px = 36, kScale_px = 4
 constexpr double kGap = 1.35;  // half the gap, in widths of the strand
 constexpr double kName_px = 34, kRemark_px = 14;
 constexpr std::array<const char*, 6> kColours{"#1f3a5f", "#b5452c", "#3b7d4f", "#8a5a9e", "#b08a1e", "#4a4a4a"};
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
-    }
-  return out;
-}
 
 /// "m8^2_13" with the 2 raised and the 13 lowered; other text as it is.
 std::string set_in_type(const std::string& name) {
@@ -49,7 +32,7 @@ std::string set_in_type(const std::string& name) {
       out += fmt::format("<tspan dy=\"{:.1f}\" font-size=\"{:.0f}\">{}</tspan><tspan dy=\"{:.1f}\">&#8203;</tspan>",
                          shift, 0.62 * kName_px, name.substr(i + 1, end - i - 1), -shift);
     } else {
-      out += escaped(std::string(1, name[i]));
+      out += xml_escaped(std::string(1, name[i]));
     }
     i = (raised || lowered) ? end : i + 1;
   }
@@ -129,7 +112,7 @@ Result<std::string> picture_svg(const Diagram& diagram, const std::string& name,
       "{1:.0f}\">\n"
       "<title>{2}</title>\n<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n"
       "<g fill=\"none\" stroke-width=\"{3:.1f}\" stroke-linecap=\"butt\" stroke-linejoin=\"round\">\n",
-      picture_width, picture_height, escaped(name), kStroke_px);
+      picture_width, picture_height, xml_escaped(name), kStroke_px);
   for (std::size_t k = 0; k < diagram.components.size(); ++k)
     for (const auto& path : stretches(layout->components[k], diagram.components[k], canvas)) {
       out += fmt::format("<path stroke=\"{}\" d=\"", kColours[k % kColours.size()]);
@@ -149,7 +132,7 @@ Result<std::string> picture_svg(const Diagram& diagram, const std::string& name,
   for (const std::string& remark : remarks) {
     y += 0.4 * kRemark_px;
     out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" font-size=\"{:.0f}\" fill=\"#555555\">{}</text>\n",
-                       0.5 * picture_width, y, kRemark_px, escaped(remark));
+                       0.5 * picture_width, y, kRemark_px, xml_escaped(remark));
     y += 1.2 * kRemark_px;
   }
   return out + "</g>\n</svg>\n";

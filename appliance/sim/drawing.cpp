@@ -8,6 +8,8 @@
 #include <opencv2/imgproc.hpp>
 #include <utility>
 
+#include "appliance/xml_text.hpp"
+
 namespace ligature::simulate {
 namespace {
 
@@ -17,27 +19,6 @@ constexpr int kShift = 4;  // fractional bits of OpenCV's coordinates
 
 std::string hex(Colour c) {
   return fmt::format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b);
-}
-
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : text) switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;  // XML has no control characters
-    }
-  return out;
 }
 
 /// The strokes know ASCII only: one '?' for every other letter.
@@ -159,7 +140,7 @@ std::string Drawing::svg(const std::string& title, const std::string& descriptio
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:g}\" height=\"{1:g}\" viewBox=\"0 0 {0:g} {1:g}\" "
       "font-family=\"Helvetica, Arial, 'DejaVu Sans', sans-serif\">\n<title>{2}</title>\n<desc>{3}</desc>\n"
       "<rect width=\"100%\" height=\"100%\" fill=\"#ffffff\"/>\n",
-      width_, height_, escaped(title), escaped(description));
+      width_, height_, xml_escaped(title), xml_escaped(description));
   for (const Item& item : items_) switch (item.kind) {
       case Item::Kind::line:
         out += fmt::format(
@@ -186,7 +167,7 @@ std::string Drawing::svg(const std::string& title, const std::string& descriptio
                            item.anchor == Anchor::middle  ? " text-anchor=\"middle\""
                            : item.anchor == Anchor::right ? " text-anchor=\"end\""
                                                           : "",
-                           item.flag ? " font-weight=\"bold\"" : "", escaped(item.text));
+                           item.flag ? " font-weight=\"bold\"" : "", xml_escaped(item.text));
         break;
     }
   return out + "</svg>\n";
