@@ -33,7 +33,6 @@ Span read_span(Table& t);
 /// One [[thread]] with its clamps and forces.
 world::ThreadParams read_thread(Table& t, std::vector<std::string>& names);
 
-double drawn_length(const world::ThreadParams& thread);
 double rest_length(const world::ThreadParams& thread);
 /// After resampling: the segment is rounded so that it divides the whole. 0: the thread is not well drawn.
 std::size_t segment_count(const world::ThreadParams& thread);

@@ -134,19 +134,7 @@ Place read_place(Table& t, const ThreadParams& p) {
 
 /// The vertex that a place means. @pre the thread is well drawn
 std::size_t vertex_at(const Place& place, const ThreadParams& p) {
-  const std::size_t vertices = vertex_count(p);
-  switch (place.kind) {
-    case Place::Kind::first:
-      return 0;
-    case Place::Kind::last:
-      return vertices - 1;
-    case Place::Kind::vertex:
-      return place.vertex;
-    default:
-      break;
-  }
-  const double segment = rest_length(p) / static_cast<double>(segment_count(p));
-  return static_cast<std::size_t>(std::round(place.s_mm / segment)) % vertices;
+  return world::vertex_of(place, vertex_count(p), p.closed, rest_length(p) / static_cast<double>(segment_count(p)));
 }
 
 ClampParams read_clamp(Table& t, const ThreadParams& p) {
@@ -220,13 +208,6 @@ void check_segments(Table& t, const ThreadParams& p) {
 }
 
 }  // namespace
-
-double drawn_length(const ThreadParams& p) {
-  double length = 0;
-  for (std::size_t i = 1; i < p.points.size(); ++i) length += norm(p.points[i] - p.points[i - 1]);
-  if (p.closed && p.points.size() > 1) length += norm(p.points.front() - p.points.back());
-  return length;
-}
 
 double rest_length(const ThreadParams& p) {
   return drawn_length(p) * p.rest_length_scale;

@@ -51,12 +51,6 @@ class Checker {
   std::string message_;
 };
 
-double length_of(const std::vector<Vec3>& points, bool closed) {
-  double length = closed ? norm(points.front() - points.back()) : 0.0;
-  for (std::size_t i = 0; i + 1 < points.size(); ++i) length += norm(points[i + 1] - points[i]);
-  return length;
-}
-
 std::size_t edge_count(const ThreadParams& t) {
   return grid_of(t).units;
 }
@@ -64,7 +58,7 @@ std::size_t edge_count(const ThreadParams& t) {
 /// @returns how many vertices the cuts of a thread double
 std::size_t check_cuts(Checker& c, const WorldParams& params, std::size_t thread, const std::string& name) {
   const ThreadParams& t = params.threads[thread];
-  const double rest = length_of(t.points, t.closed) * t.rest_length_scale;
+  const double rest = drawn_length(t) * t.rest_length_scale;
   std::vector<std::size_t> places;
   for (const CutParams& cut : params.cuts) {
     if (cut.thread != thread) continue;
@@ -97,7 +91,7 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   c.not_negative(name + ".linear_density", t.material.linear_density, "g/mm");
   c.not_negative(name + ".drag", t.material.drag, "air is 4e-5 uN s/mm^2, wet 3e-3");
   if (!c.ok()) return;
-  const double length = length_of(t.points, t.closed);
+  const double length = drawn_length(t);
   if (t.coarsest_mm != 0) {
     c.range(name + ".coarsest_mm", t.coarsest_mm, t.segment_mm, 1e3, "the longest segment of an adaptive thread");
     if (t.rest_shape_as_given || t.twist_mode == ThreadParams::TwistMode::unknown)
@@ -182,29 +176,6 @@ void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& param
 
 }  // namespace
 
-double drawn_length(const ThreadParams& t) {
-  return length_of(t.points, t.closed);
-}
-
-namespace {
-
-std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm) {
-  switch (at.kind) {
-    case Place::Kind::first:
-      return 0;
-    case Place::Kind::last:
-      return vertices - 1;
-    case Place::Kind::vertex:
-      return at.vertex;
-    case Place::Kind::arc:
-      break;
-  }
-  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, at.s_mm / edge_mm)));
-  return closed ? nearest % vertices : std::min(nearest, vertices - 1);
-}
-
-}  // namespace
-
 std::size_t unit_of(const Place& at, const ThreadParams& t) {
   const std::size_t units = edge_count(t);
   return vertex_of(at, units + (t.closed ? 0 : 1), t.closed,
@@ -214,7 +185,8 @@ std::size_t unit_of(const Place& at, const ThreadParams& t) {
 std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
   std::vector<Vec3> points = thread.points;
   if (thread.closed) points.push_back(points.front());
-  const double length = length_of(points, false);
+  double length = 0;
+  for (std::size_t i = 0; i + 1 < points.size(); ++i) length += norm(points[i + 1] - points[i]);
   const std::size_t edges = edge_count(thread);
   std::vector<Eigen::Vector3d> out;
   out.reserve(edges + 1);
@@ -307,7 +279,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     if (!c.ok()) break;
     const auto of_thread = [i](const CutParams& cut) { return cut.thread == i; };
     const auto doubled = std::count_if(params.cuts.begin(), params.cuts.end(), of_thread);
-    if (!(length_of(t.points, t.closed) / t.segment_mm < 1e6)) {
+    if (!(drawn_length(t) / t.segment_mm < 1e6)) {
       c.say(name + ".segment_mm is " + text(t.segment_mm) + ", a millionth of the thread or less: lengthen it");
       break;
     }
@@ -316,8 +288,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
       break;
     }
     const bool adaptive = grid_of(t).block > 1;  // counted below, once all are known to be well drawn
-    const double count =
-        (adaptive ? 0 : length_of(t.points, t.closed) / t.segment_mm) + 1 + static_cast<double>(doubled);
+    const double count = (adaptive ? 0 : drawn_length(t) / t.segment_mm) + 1 + static_cast<double>(doubled);
     if (!(count + static_cast<double>(vertices) < static_cast<double>(capacity.vertices) + 0.5)) {
       c.say(name + " needs " + text(std::round(count)) + " vertices, capacity.vertices leaves " +
             std::to_string(capacity.vertices - vertices) + ": raise it or lengthen segment_mm");
@@ -492,7 +463,7 @@ Thread build_thread(const ThreadParams& p, std::size_t origin, const std::vector
 
 std::size_t cut_vertex(const ThreadParams& t, double s_mm) {
   const std::size_t edges = edge_count(t);
-  const double rest = length_of(t.points, t.closed) * t.rest_length_scale / static_cast<double>(edges);
+  const double rest = drawn_length(t) * t.rest_length_scale / static_cast<double>(edges);
   const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, s_mm / rest)));
   return t.closed ? nearest % edges : std::clamp<std::size_t>(nearest, 1, edges - 1);
 }

@@ -15,9 +15,6 @@ inline constexpr std::size_t kMostVertices = 65536;
 /// First complaint about parameters or capacity, as one line with its remedy.
 Result<void> check(const WorldParams& params, const Capacity& capacity);
 
-/// Of the polyline as drawn [mm].
-double drawn_length(const ThreadParams& thread);
-
 /// The unit (grading.hpp) at whose beginning a place lies, the nearest; of a closed thread the last is the first.
 std::size_t unit_of(const Place& at, const ThreadParams& thread);
 

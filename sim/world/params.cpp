@@ -21,9 +21,30 @@ ThreadMaterial round_thread(double young_pa, double poisson, double density_g_pe
   return m;
 }
 
-Grid grid_of(const ThreadParams& t) {
+double drawn_length(const ThreadParams& t) {
+  if (t.points.empty()) return 0;
   double length = t.closed ? norm(t.points.front() - t.points.back()) : 0.0;
   for (std::size_t i = 0; i + 1 < t.points.size(); ++i) length += norm(t.points[i + 1] - t.points[i]);
+  return length;
+}
+
+std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm) {
+  switch (at.kind) {
+    case Place::Kind::first:
+      return 0;
+    case Place::Kind::last:
+      return vertices - 1;
+    case Place::Kind::vertex:
+      return at.vertex;
+    case Place::Kind::arc:
+      break;
+  }
+  const auto nearest = static_cast<std::size_t>(std::llround(std::max(0.0, at.s_mm / edge_mm)));
+  return closed ? nearest % vertices : std::min(nearest, vertices - 1);
+}
+
+Grid grid_of(const ThreadParams& t) {
+  const double length = drawn_length(t);
   Grid grid;
   if (t.coarsest_mm > 0)
     grid.block = std::size_t{1} << static_cast<int>(

@@ -78,6 +78,13 @@ struct ThreadParams {
   std::vector<ForceParams> forces;
 };
 
+/// Of the polyline as drawn [mm].
+double drawn_length(const ThreadParams& thread);
+
+/// The vertex that a place means, of a thread of so many with edges of this rest length [mm]: the nearest; where a
+/// closed thread ends it begins.
+std::size_t vertex_of(const Place& at, std::size_t vertices, bool closed, double edge_mm);
+
 /// How an adaptive thread is divided (grading.hpp).
 struct Grid {
   std::size_t units = 0;  ///< of the whole thread
