@@ -156,6 +156,15 @@ Exit: 0 done, 1 interrupted, contacts overflowed, state not finite, a strand pas
 another or --expect failed, 2 refused: nothing was written.
 Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png --expect rest)";
 
+constexpr const char* kBenchFooter =
+    R"(A word after `bench` asks for one table: rod (a thread of 100 to 30000 vertices, beside LAPACK and Eigen), coupling
+(the matrix between contacts) or knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
+one all of them, after the plumbing and the stages on the demo recording. Further options go to ligature-bench:
+  --json --profile FILE
+  knots: --scene NAME --frames N --no-peer --peer-only --iterations N --contact-iterations N --brief --dump FOLDER
+Exit: 0 measured, 1 the stages or knots could not be measured, 2 refused.
+Example: ligature bench knots --scene reef-10-0 --frames 50 --no-peer)";
+
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
   if (!result) return complain(result.error());
@@ -211,9 +220,9 @@ int run_command(int argc, char** argv) {
   doctor_verb->add_flag("--json", doctor_json, "print the findings as one JSON object");
   doctor_verb->footer("Example: ligature doctor");
 
-  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: every stage, p50 to max");
+  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, rod, coupling, knots");
   bench_verb->prefix_command();
-  bench_verb->footer("Example: ligature bench --json");
+  bench_verb->footer(kBenchFooter);
 
   CLI::App* knot_verb = app.add_subcommand("knot", "which knot is this curve (these curves)");
   knot_verb->prefix_command();
