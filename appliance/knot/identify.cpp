@@ -120,12 +120,14 @@ void take_tie(Found& found, const Curves& threads, HomflySource& source) {
   if (tie->tie == Tie::none) return;
   found.answer.name = name(tie->tie);
   found.answer.candidates = {found.answer.name};
+  if (!tie->might_be.empty()) found.answer.candidates.push_back(tie->might_be);
 }
 
 /// One thread round tissue.
 void take_tie(Found& found, const Curve& thread) {
   const auto tie = tie_of(thread, kTieDirections);
-  if (!tie || tie->tie == Tie::none) return;
+  // One throw is as well a knot that has nothing to do with tissue.
+  if (!tie || tie->throws.size() < 2) return;
   found.answer.tie = name(tie->tie);
   found.answer.throws = tie->notation;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "sim/knot/posts.hpp"
 #include "sim/knot/summands.hpp"
 
 namespace ligature::knot {
@@ -49,7 +50,17 @@ int torus_two(const std::vector<At>& factor, const std::vector<std::int8_t>& sig
 struct Strands {
   Curve curve[2];
   std::vector<double> place[2];
-  bool joined_at_load = false;  ///< one thread: the loaded ends are neighbours
+  double last[2] = {0, 0};        ///< number of each one's last point before it was shortened
+  std::vector<double> length[2];  ///< up to every point before it was shortened
+  bool joined_at_load = false;    ///< one thread: the loaded ends are neighbours
+
+  /// Along one thread, from half way: back on strand 0, on on strand 1.
+  double length_to(std::size_t which, double point) const {
+    const auto i = std::min(static_cast<std::size_t>(point), length[which].size() - 2);
+    const double before = length[which][i], part = point - static_cast<double>(i);
+    const double along = before + part * (length[which][i + 1] - before);
+    return which == 0 ? -along : along;
+  }
 };
 
 /// Along which ends are drawn out: tails one way and loaded ends the other, or (crosswise) the first one's tail and the
@@ -71,8 +82,12 @@ Strands shortened(const Curve& a, const Curve& b, bool joined_at_load, std::size
   Strands out;
   out.joined_at_load = joined_at_load;
   for (std::size_t i = 0; i < 2; ++i) {
-    const double last = static_cast<double>((i == 0 ? a : b).size() - 1);
-    for (const std::size_t n : left.kept[i]) out.place[i].push_back(static_cast<double>(n) / last);
+    const Curve& whole = i == 0 ? a : b;
+    out.last[i] = static_cast<double>(whole.size() - 1);
+    out.length[i].push_back(0);
+    for (std::size_t k = 1; k < whole.size(); ++k)
+      out.length[i].push_back(out.length[i].back() + norm(whole[k] - whole[k - 1]));
+    for (const std::size_t n : left.kept[i]) out.place[i].push_back(static_cast<double>(n) / out.last[i]);
     out.curve[i] = std::move(left.curves[i]);
   }
   return out;
@@ -94,6 +109,7 @@ Curve joined(const Strands& s, Vec3 direction, bool crosswise) {
 
 struct Reading {
   std::vector<Throw> throws;
+  std::vector<Meeting> meetings;  // of each throw
   int alone = 0;
   std::string word;  // what is counted as the same answer
 };
@@ -108,8 +124,13 @@ double on_strand(const std::vector<double>& place, double at) {
 
 /// One summand with where its passes are: on which strand, and how far from the loaded end.
 struct Placed {
-  int half_turns = 0;                                  ///< of T(2, k), signed; 0 for another knot
-  std::vector<std::pair<std::size_t, double>> passes;  ///< strand 0 or 1, place 0..1
+  struct Where {
+    std::size_t which;  ///< strand 0 or 1
+    double place;       ///< 0 loaded end to 1 tail
+    double point;       ///< of strand 0 or 1 before it was divided anew, counted in points (one thread: 0 backwards)
+  };
+  int half_turns = 0;  ///< of T(2, k), signed; 0 for another knot
+  std::vector<Where> passes;
 };
 
 std::vector<Placed> placed_factors(const Projection& p, const Strands& strands, bool crosswise) {
@@ -125,34 +146,36 @@ std::vector<Placed> placed_factors(const Projection& p, const Strands& strands, 
       const double along = which == 0  ? (at.place > b_last ? 0.0 : at.place)
                            : crosswise ? at.place - b_first
                                        : b_last - at.place;
-      f.passes.emplace_back(which, on_strand(strands.place[which], along));
+      const double place = on_strand(strands.place[which], along), point = place * strands.last[which];
+      f.passes.push_back({which, place, strands.joined_at_load && which == 0 ? -1 - point : point});
     }
   }
   return out;
 }
 
-/// One thread's standing part need not lie half way: where most summands have passes on both sides of it, and of such
-/// places the one nearest to half way, divides it into two strands.
-void divide_anew(std::vector<Placed>& factors) {
-  std::vector<double> at;  // along the whole thread, -1 to 1
+/// One thread's standing part need not lie half way: where most summands have passes on both sides of it, the longest
+/// stretch without any divides the thread into two strands.
+void divide_anew(std::vector<Placed>& factors, const Strands& strands) {
+  std::vector<std::pair<double, double>> at;  // along the whole thread: -1 to 1, and by length from half way
   for (const Placed& f : factors)
-    for (const auto& [which, place] : f.passes) at.push_back(which == 0 ? -place : place);
+    for (const auto& [which, place, point] : f.passes)
+      at.emplace_back(which == 0 ? -place : place, strands.length_to(which, place * strands.last[which]));
   std::sort(at.begin(), at.end());
-  double best = 0;
+  double best = 0, longest = 0;
   int most = -1;
   for (std::size_t i = 0; i + 1 < at.size(); ++i) {
-    if (at[i] == at[i + 1]) continue;
-    const double middle = at[i] <= 0 && at[i + 1] >= 0 ? 0 : (at[i] + at[i + 1]) / 2;
+    if (at[i].first == at[i + 1].first) continue;
+    const double middle = (at[i].first + at[i + 1].first) / 2, gap = at[i + 1].second - at[i].second;
     int both = 0;
     for (const Placed& f : factors) {
       bool side[2] = {false, false};
-      for (const auto& [which, place] : f.passes) side[(which == 0 ? -place : place) > middle ? 1 : 0] = true;
+      for (const auto& [which, place, point] : f.passes) side[(which == 0 ? -place : place) > middle ? 1 : 0] = true;
       both += side[0] && side[1] ? 1 : 0;
     }
-    if (both > most || (both == most && std::abs(middle) < std::abs(best))) best = middle, most = both;
+    if (both > most || (both == most && gap > longest)) best = middle, most = both, longest = gap;
   }
   for (Placed& f : factors)
-    for (auto& [which, place] : f.passes) {
+    for (auto& [which, place, point] : f.passes) {
       const double u = which == 0 ? -place : place;
       which = u > best ? 1 : 0;
       place = u > best ? (u - best) / (1 - best) : (best - u) / (1 + best);
@@ -162,24 +185,41 @@ void divide_anew(std::vector<Placed>& factors) {
 /// Nothing where the closed curve is no sum of throws.
 std::optional<Reading> read(const Projection& p, const Strands& strands, bool crosswise) {
   std::vector<Placed> placed = placed_factors(p, strands, crosswise);
-  if (strands.joined_at_load) divide_anew(placed);
+  if (strands.joined_at_load) divide_anew(placed, strands);
+  struct Found {
+    Throw one;
+    Meeting meeting;
+  };
+  std::vector<Found> found;
   Reading out;
   for (const Placed& f : placed) {
+    Found here;
     double sum[2] = {0, 0};
-    int count[2] = {0, 0};
-    for (const auto& [which, place] : f.passes) sum[which] += place, ++count[which];
+    for (const auto& [which, place, point] : f.passes) {
+      sum[which] += place;
+      here.meeting.at[which].push_back(point);
+    }
+    const std::size_t count[2] = {here.meeting.at[0].size(), here.meeting.at[1].size()};
     if (count[0] == 0 || count[1] == 0) {
       ++out.alone;
       continue;
     }
     if (f.half_turns == 0) return std::nullopt;
-    out.throws.push_back(
-        {(std::abs(f.half_turns) - 1) / 2, f.half_turns > 0 ? 1 : -1, sum[0] / count[0], sum[1] / count[1]});
+    here.one.wraps = (std::abs(f.half_turns) - 1) / 2;
+    here.one.hand = f.half_turns > 0 ? 1 : -1;
+    here.one.first = sum[0] / static_cast<double>(count[0]);
+    here.one.second = sum[1] / static_cast<double>(count[1]);
+    found.push_back(std::move(here));
   }
-  std::stable_sort(out.throws.begin(), out.throws.end(), [&](const Throw& x, const Throw& y) {
+  std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
+    const Throw &x = a.one, &y = b.one;
     return x.first + (crosswise ? -x.second : x.second) < y.first + (crosswise ? -y.second : y.second);
   });
-  for (const Throw& t : out.throws) out.word += std::to_string(t.hand * t.wraps) + ' ';
+  for (Found& f : found) {
+    out.throws.push_back(f.one);
+    out.meetings.push_back(std::move(f.meeting));
+    out.word += std::to_string(f.one.hand * f.one.wraps) + ' ';
+  }
   out.word += '/' + std::to_string(out.alone);
   return out;
 }
@@ -187,8 +227,18 @@ std::optional<Reading> read(const Projection& p, const Strands& strands, bool cr
 std::string notation(const std::vector<Throw>& throws) {
   std::string out;
   for (std::size_t i = 0; i < throws.size(); ++i) {
-    if (i > 0) out += throws[i].hand == throws[i - 1].hand ? 'x' : '=';
-    out += std::to_string(throws[i].wraps);
+    const Throw& one = throws[i];
+    if (i > 0) {
+      const bool same_hand = one.hand == throws[i - 1].hand;
+      if (!one.post || !throws[i - 1].post)
+        out += same_hand ? "x" : "=";
+      else if (one.post == throws[i - 1].post)
+        out += same_hand ? "=" : "x";
+      else
+        out += same_hand ? "//x" : "//";
+    }
+    if (!one.post || one.wraps > 1) out += std::to_string(one.wraps);
+    if (one.post) out += 'S';
   }
   return out;
 }
@@ -234,7 +284,11 @@ struct Poll {
     }
     ++reads[crosswise ? 1 : 0];
     Count& c = counts[(crosswise ? "x" : "=") + reading->word];
-    if (c.votes++ == 0) c.reading = *reading, c.crosswise = crosswise;
+    if (c.votes++ == 0) {
+      c.reading = std::move(*reading), c.crosswise = crosswise;
+      return;
+    }
+    for (std::size_t i = 0; i < c.reading.meetings.size(); ++i) c.reading.meetings[i].add(reading->meetings[i]);
   }
   /// A sum is outvoted by no closure that shows no throws at all, but by those that show others: a drawn out end that
   /// happens to go through a loop makes a throw that is not there.
@@ -255,12 +309,31 @@ struct Poll {
   }
 };
 
-TieReport report(const Poll& poll, const Count& c) {
+/// The lines that the strands lie on: each its own, or, of one thread, both the same one.
+struct Lines {
+  const Curve& first;
+  const Curve& second;
+  double start = 0;  ///< of one thread, where its second half begins
+};
+
+TieReport report(const Poll& poll, const Count& c, const Lines& lines) {
   TieReport out;
   out.throws = c.reading.throws;
+  std::vector<Meeting> meetings = c.reading.meetings;
+  for (Meeting& m : meetings)
+    for (std::vector<double>& strand : m.at)
+      for (double& point : strand) point += lines.start;
+  const Posts posts = posts_of(lines.first, lines.second, meetings);
+  for (std::size_t i = 0; i < out.throws.size(); ++i) out.throws[i].post = posts.post[i];
+  out.straight = posts.straight;
   out.knots_in_one_strand = c.reading.alone;
   out.crosswise = c.crosswise;
   out.notation = notation(out.throws);
+  if (posts.might_slide) {
+    std::vector<Throw> sliding = out.throws;
+    for (std::size_t i = 0; i < sliding.size(); ++i) sliding[i].post = posts.likely[i];
+    out.might_be = notation(sliding);
+  }
   out.tie = out.knots_in_one_strand == 0 ? tie_named(out.notation, out.crosswise) : Tie::none;
   const std::size_t way = c.crosswise ? 1 : 0;
   out.share = static_cast<double>(c.votes) / static_cast<double>(poll.answers[way]);
@@ -289,11 +362,12 @@ Poll polled(const Curve& a, const Curve& b, bool joined_at_load, std::size_t dir
 }
 
 /// Strands from loaded end to tail, out of `prepared`.
-Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
+Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, const Lines& lines, std::size_t directions) {
+  const bool joined_at_load = &lines.first == &lines.second;
   const Poll whole = polled(a, b, joined_at_load, directions);
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
-  const TieReport answer = best != nullptr ? report(whole, *best) : TieReport{};
+  const TieReport answer = best != nullptr ? report(whole, *best, lines) : TieReport{};
   if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0] ||
       whole.crossings >= kEnoughCrossings)
     return answer;
@@ -304,7 +378,7 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
       const Poll poll = polled(short_a, short_b, joined_at_load, directions);
       best = poll.best();
       if (best == nullptr || !poll.conclusive(*best)) continue;
-      TieReport found = report(poll, *best);
+      TieReport found = report(poll, *best, lines);
       for (Throw& t : found.throws) {
         t.first *= static_cast<double>(short_a.size() - 1) / static_cast<double>(a.size() - 1);
         t.second *= static_cast<double>(short_b.size() - 1) / static_cast<double>(b.size() - 1);
@@ -337,7 +411,7 @@ const char* name(Tie tie) {
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions) {
   const Result<Curves> ready = prepared({first, second}, false);
   if (!ready) return unexpected(ready.error());
-  return tie_of_strands((*ready)[0], (*ready)[1], false, directions);
+  return tie_of_strands((*ready)[0], (*ready)[1], {(*ready)[0], (*ready)[1]}, directions);
 }
 
 Result<TieReport> tie_of(const Curve& thread, std::size_t directions) {
@@ -347,7 +421,7 @@ Result<TieReport> tie_of(const Curve& thread, std::size_t directions) {
   if (c.size() < 4) return TieReport{};  // straight lines are not tied
   const auto middle = static_cast<std::ptrdiff_t>(c.size() / 2);
   const Curve a(c.rend() - middle, c.rend()), b(c.begin() + middle, c.end());
-  return tie_of_strands(a, b, true, directions);
+  return tie_of_strands(a, b, {c, c, static_cast<double>(middle)}, directions);
 }
 
 }  // namespace ligature::knot

@@ -13,8 +13,15 @@
 /// are no sums (two or more rational tangles and a twist: Montesinos knots, which are prime), so a sum found in some
 /// directions is believed unless most closures that show throws show others. Throws stand in the order in which the
 /// strands meet them, from the loaded ends on.
-/// A slip knot is the same closed knot as the flat one that it capsizes from, and is told as that.
-/// Source of the notation: [Tera 1976].
+/// A slip knot is the same closed knot as the flat one that it capsizes from: that it slides is told by the shape of
+/// the strands (posts.hpp). Throws that slide are written S (2S with two wraps), with = between two of the same hand
+/// round the same post (identical half hitches), x between two of opposite hand, // where the post changes and the hand
+/// too,
+/// //x where the post alone changes; beside a flat throw as between flat ones. So a granny capsizes to S=S and a reef
+/// to SxS.
+/// Source of the notation: [Tera 1976], of that for sliding throws [Trimbos 1984].
+#include <array>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,16 +35,20 @@ const char* name(Tie tie);
 
 /// One throw.
 struct Throw {
-  int wraps = 0;      ///< 1 single, 2 double, ...
-  int hand = 0;       ///< +1 right-handed winding, -1 left-handed
-  double first = 0;   ///< where on the first strand, 0 loaded end to 1 tail, by number of points
-  double second = 0;  ///< where on the second one
+  int wraps = 0;                    ///< 1 single, 2 double, ...
+  int hand = 0;                     ///< +1 right-handed winding, -1 left-handed
+  double first = 0;                 ///< where on the first strand, 0 loaded end to 1 tail, by number of points
+  double second = 0;                ///< where on the second one
+  std::optional<std::size_t> post;  ///< the strand, 0 or 1, round which the other slides; nothing: flat
 };
 
 struct TieReport {
   Tie tie = Tie::none;
-  std::vector<Throw> throws;    ///< from the loaded ends to the tails; empty: the strands are not tied
-  std::string notation;         ///< `1=1`, `1x1`, `2=1`, `2=1=1`, `1`; empty without throws
+  std::vector<Throw> throws;  ///< from the loaded ends to the tails; empty: the strands are not tied
+  std::string notation;       ///< `1=1`, `1x1`, `2=1`, `2=1=1`, `1`, `S=S`; empty without throws
+  std::string might_be;       ///< the same with throws that might slide; empty: none is between flat and sliding
+  /// How straight the strands run from each throw to the next (posts.hpp).  (throws - 1)
+  std::vector<std::array<double, 2>> straight;
   bool crosswise = false;       ///< each loaded end belongs with the other strand's tail (thief, grief)
   double confidence = 0;        ///< of two throws or more: share of the closures showing throws or a round circle, with
                                 ///< this joining, that show these; otherwise `share`
@@ -49,8 +60,8 @@ struct TieReport {
 /// Errors: as `closures`.
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions = 24);
 
-/// One thread round tissue: tail, standing part, tail. The standing part is taken to lie where most throws have a
-/// strand on either side of it, and as near to half way as that allows; places of throws count from there.
+/// One thread round tissue: tail, standing part, tail. The standing part is taken to be the longest stretch
+/// without passes that most throws have a strand on either side of; places of throws count from its middle.
 Result<TieReport> tie_of(const Curve& thread, std::size_t directions = 24);
 
 }  // namespace ligature::knot

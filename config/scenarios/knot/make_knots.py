@@ -198,6 +198,30 @@ def tie(throws, gap=5.0):
     return joined(*a_parts), joined(*b_parts)
 
 
+def half_hitches(hands, radius=1.5, wraps=1):
+    """A straight post along y and a thread that is thrown round it in half hitches, one above the other, from the loaded
+    ends to the tails. Each passes before the post (behind it for hand -1), comes back round it below and crosses over
+    itself on its way up. Hands alike: what a granny capsizes to, S=S; opposite: a reef, SxS."""
+    r, pitch = radius, 5.8
+    points = [(-r - 21.0, -12.0, 0.0), (-r - 13.0, -6.0, 0.0), (-r - 7.8, -1.6, 0.0)]
+    for i, hand in enumerate(hands):
+        hitch = [(-r - 4.5, 0.0, 0.0), (-r - 0.8, 0.2, 0.35 * r), (0.0, 0.2, r), (0.75 * r, 0.0, 0.7 * r)]
+        low = 0.0
+        for turn in range(wraps):
+            hitch += [(r, low - 0.5, 0.0), (0.75 * r, low - 1.0, -0.7 * r), (0.0, low - 1.5, -r)]
+            if turn + 1 < wraps:
+                hitch += [(-0.75 * r, low - 2.0, -0.7 * r), (-r, low - 2.4, 0.0), (-0.75 * r, low - 2.9, 0.7 * r),
+                          (0.0, low - 3.4, r), (0.75 * r, low - 3.9, 0.7 * r)]
+                low -= 3.9
+        low -= 1.5
+        hitch += [(-0.75 * r, low - 0.4, -0.75 * r), (-r - 1.1, low - 0.3, -0.3), (-r - 2.4, 0.5 * low, 1.3),
+                  (-r - 2.8, 0.3, 2.1), (-r - 3.4, 2.1, 1.2), (-r - 5.2, 3.4, 0.3)]
+        points += [(x, pitch * i + y, hand * z) for x, y, z in hitch]
+    x, y, _ = points[-1]
+    points += [(x - 2.6, y + 2.6, 0.0), (x - 3.9, y + 8.0, 0.0), (x - 3.9, y + 16.0, 0.0)]
+    return [(0.0, -16.0, 0.0), (0.0, pitch * len(hands) + 14.0, 0.0)], spline(points)
+
+
 def overhand(k, hand=1, radius=3.0):
     """One thread: a throw of k half turns with itself, closed by a loop above."""
     a, b = throw_strands(k, hand, 0.0, True)
@@ -716,6 +740,9 @@ def drawings():
         "half_hitches": Drawing([two_half_hitches(10.0, 0)], view="y"),
         "round_turn": Drawing([two_half_hitches(10.0, 1)], view="y"),
     }
+    for name, hands, knot in (("slip_granny", (1, 1), times(M, M)), ("slip_reef", (1, -1), times(M, T)),
+                              ("slip_three", (1, -1, 1), times(times(M, T), M))):
+        out[name] = Drawing(list(half_hitches(hands)), knot=knot, close=pair)
     out["slack"] = Drawing([slack(80.0, 26.0)])
     for half_turns in (2, 4, 6, 8):
         out[f"pair_{half_turns}"] = Drawing(twisted_pair(half_turns, 30.0))
@@ -750,6 +777,9 @@ def files():
     for name in ("surgeon", "surgeon_locked"):
         for side, curve in zip(("left", "right"), d[name].curves):
             write(f"{name}_02mm_{side}", curve, 0.2, 30.0, 6.0)
+    for name in ("slip_granny", "slip_reef", "slip_three"):
+        for side, curve in zip(("post", "hitches"), d[name].curves):
+            write(f"{name}_02mm_{side}", resampled(curve, 1.0) if side == "post" else curve, 0.2)
     for name in ("braid", "three_twisted"):
         for side, curve in zip(("first", "second", "third"), d[name].curves):
             write(f"{name}_02mm_{side}", curve, 0.2)
