@@ -18,8 +18,8 @@ std::size_t vertices_of(const Strand& strand) {
 
 bool same_thread(const Strand& a, const Strand& b) noexcept {
   return vertices_of(a) == vertices_of(b) && a.closed == b.closed && a.radius == b.radius &&
-         a.rest_length == b.rest_length && a.node == b.node && a.division == b.division && a.thread == b.thread && a.first_edge == b.first_edge &&
-         a.ring_edges == b.ring_edges;
+         a.rest_length == b.rest_length && a.node == b.node && a.division == b.division && a.thread == b.thread &&
+         a.first_edge == b.first_edge && a.ring_edges == b.ring_edges;
 }
 
 }  // namespace

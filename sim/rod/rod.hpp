@@ -27,8 +27,8 @@ struct RodModel {
   std::vector<double> drag;                     ///< force per velocity of each vertex [uN s/mm]          (n)
   std::vector<Eigen::Vector2d> rest_curvature;  ///< material components at each vertex; empty = straight (n)
   /// Edges of different lengths: rest arc of every vertex in units of rest_length, of a closed rod with that of the
-  /// first vertex once more, a whole round on. Empty: every edge is one unit long. Not with angles_unknown.    (edges +
-  /// 1)
+  /// first vertex once more, a whole round on. Empty: every edge is one unit long. Not with angles_unknown.
+  ///                                                                                           (edges + 1, or none)
   std::vector<double> node;
 
   std::size_t vertices() const { return drag.size(); }
@@ -43,7 +43,7 @@ struct RodModel {
   double edge_length(std::size_t edge) const {
     return graded() ? (node[edge + 1] - node[edge]) * rest_length : rest_length;
   }
-  /// l of a joint; at the end of an open rod that of its one half.
+  /// l of a joint [mm]; at the end of an open rod that of its one half.
   double joint_length(std::size_t vertex) const {
     if (!graded()) return rest_length;
     const double before = closed || vertex > 0 ? edge_length(previous(vertex)) : 0.0;

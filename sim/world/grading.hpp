@@ -3,11 +3,11 @@
 ///
 /// A thread is counted in units, its finest edges; blocks of 2^k units are halved over and over where need is:
 ///
-///   |---------------|-------|---|-|-|-|-|---|-------|---------------|      edges of 2^j units begin at a multiple of
-///   2^j,
-///                                X                                         neighbours differ by one halving at most
+///   |---------------|-------|---|-|-|-|-|---|-------|---------------|
+///                                  X
 ///
-/// So a place that was divided and joined again has the very edges it had; lengths add up exactly.
+/// Edges of 2^j units begin at a multiple of 2^j, neighbours differ by one halving at most. So a place that was divided
+/// and joined again has the very edges it had; lengths add up exactly.
 #include <cstddef>
 #include <cstdint>
 #include <vector>

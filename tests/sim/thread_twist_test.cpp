@@ -531,7 +531,8 @@ TEST(Link, OfARingHandledRoughlyStays) {
     }
 }
 
-// More than twice as far: the thread does pass through itself, and only in such a step link changes, by two or a multiple.
+// More than twice as far: the thread does pass through itself, and only in such a step link changes, by two or a
+// multiple.
 TEST(Link, ChangesByTwoWhereTheThreadPassesThroughItselfAndNowhereElse) {
   int jumps = 0;
   for (std::uint64_t seed : {201u, 202u, 203u}) {
