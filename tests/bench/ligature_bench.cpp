@@ -1,7 +1,8 @@
 /// `ligature-bench`: p50, p99, p99.9 and max of every stage and of the plumbing between them. Started by `ligature
 /// bench`.
+#include <charconv>
 #include <cstdio>
-#include <cstdlib>
+#include <cstring>
 #include <nlohmann/json.hpp>
 #include <string>
 
@@ -54,6 +55,16 @@ constexpr const char* kUsage =
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
     "              [--iterations N] [--contact-iterations N] [--brief]\n";
 
+/// Reads a whole number above 0, and nothing behind it.
+bool read_count(const char* text, int& count) {
+  const char* const end = text + std::strlen(text);
+  int value = 0;
+  const auto [rest, wrong] = std::from_chars(text, end, value);
+  if (wrong != std::errc() || rest != end || value <= 0) return false;
+  count = value;
+  return true;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -63,7 +74,10 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
     const bool more = i + 1 < argc;
-    if (word == "--json") {
+    if (word == "--help" || word == "-h") {
+      std::printf("%s", kUsage);
+      return 0;
+    } else if (word == "--json") {
       json = true;
     } else if (word == "--profile" && more) {
       profile = argv[++i];
@@ -75,12 +89,13 @@ int main(int argc, char** argv) {
       all = false, knots = true;
     } else if (knots && word == "--scene" && more) {
       knot_options.scene = argv[++i];
-    } else if (knots && word == "--frames" && more && std::atoi(argv[i + 1]) > 0) {
-      knot_options.frames = std::atoi(argv[++i]);
-    } else if (knots && word == "--iterations" && more && std::atoi(argv[i + 1]) > 0) {
-      knot_options.iterations = std::atoi(argv[++i]);
-    } else if (knots && word == "--contact-iterations" && more && std::atoi(argv[i + 1]) > 0) {
-      knot_options.contact_iterations = std::atoi(argv[++i]);
+    } else if (knots && word == "--frames" && more && read_count(argv[i + 1], knot_options.frames)) {
+      ++i;
+    } else if (knots && word == "--iterations" && more && read_count(argv[i + 1], knot_options.iterations)) {
+      ++i;
+    } else if (knots && word == "--contact-iterations" && more &&
+               read_count(argv[i + 1], knot_options.contact_iterations)) {
+      ++i;
     } else if (knots && word == "--brief") {
       knot_options.brief = true;
     } else if (knots && word == "--no-peer") {
