@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
@@ -236,7 +237,9 @@ int run_command(int argc, char** argv) {
   const auto named = [](const std::string& text) { return text.empty() ? "an empty name" : ""; };
   sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing")
       ->check(named);
-  sim_verb->add_option("--plot", sim_arguments.plot, "picture of curves, energies and twist: FILE.svg or FILE.png")
+  sim_verb
+      ->add_option("--plot", sim_arguments.plot,
+                   "picture of curves, energies and twist: FILE.svg or FILE.png; its folder is made when missing")
       ->check(named);
   sim_verb
       ->add_option("--expect", sim_arguments.expect,
@@ -264,7 +267,12 @@ int run_command(int argc, char** argv) {
   } catch (const CLI::Success& done) {
     return app.exit(done);
   } catch (const CLI::ParseError& wrong) {
-    fmt::print(stderr, "ligature: {}: see `ligature --help`\n", wrong.what());
+    const auto verbs = app.get_subcommands([](const CLI::App*) { return true; });
+    const std::string word = argc > 1 ? argv[1] : "";
+    const bool known =
+        std::any_of(verbs.begin(), verbs.end(), [&](const CLI::App* v) { return v->get_name() == word; });
+    fmt::print(stderr, "ligature: {}: see `ligature --help`\n",
+               known || word.empty() || word[0] == '-' ? wrong.what() : "there is no verb '" + word + "'");
     return 2;
   }
 
