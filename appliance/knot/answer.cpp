@@ -32,16 +32,22 @@ std::string to_json(const Question& question) {
 }
 
 std::string to_json(const Answer& answer) {
-  return Json{{"name", answer.name},
-              {"candidates", answer.candidates},
-              {"confidence", answer.confidence},
-              {"components", answer.components},
-              {"crossings", answer.crossings},
-              {"linking", answer.linking},
-              {"tie", or_null(answer.tie)},
-              {"throws", or_null(answer.throws)},
-              {"homfly", or_null(answer.homfly)}}
-      .dump();
+  Json out{{"name", answer.name},
+           {"candidates", answer.candidates},
+           {"confidence", answer.confidence},
+           {"components", answer.components},
+           {"crossings", answer.crossings},
+           {"linking", answer.linking},
+           {"tie", or_null(answer.tie)},
+           {"throws", or_null(answer.throws)},
+           {"homfly", or_null(answer.homfly)}};
+  if (answer.ties) {
+    out["ties"] = Json::array();
+    for (const PairTie& t : *answer.ties)
+      out["ties"].push_back(
+          Json{{"threads", {t.first, t.second}}, {"tie", t.tie}, {"throws", t.throws}, {"confidence", t.confidence}});
+  }
+  return out.dump();
 }
 
 std::string to_json_error(const std::string& message) {
@@ -83,6 +89,13 @@ Result<Answer> parse_answer(std::string_view line) {
     out.tie = text_or_null(json.at("tie"));
     out.throws = text_or_null(json.at("throws"));
     out.homfly = text_or_null(json.at("homfly"));
+    if (json.contains("ties")) {
+      out.ties.emplace();
+      for (const Json& t : json.at("ties"))
+        out.ties->push_back({t.at("threads").at(0).get<std::size_t>(), t.at("threads").at(1).get<std::size_t>(),
+                             t.at("tie").get<std::string>(), t.at("throws").get<std::string>(),
+                             t.at("confidence").get<double>()});
+    }
     return out;
   } catch (const std::exception& wrong) {
     return usage_error(std::string("not an answer: ") + wrong.what());

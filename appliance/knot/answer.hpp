@@ -18,8 +18,16 @@ struct Question {
   std::string ends;     ///< which end of which thread is what, where it is not the rule; empty: the rule
 };
 
+/// Two of several threads that are tied together.
+struct PairTie {
+  std::size_t first = 0, second = 0;  ///< which of the question's curves
+  std::string tie, throws;
+  double confidence = 0;
+};
+
 /// Of two tied threads `crossings` and `homfly` are those of the loop that they form with loaded end joined to loaded
-/// end and tail to tail (thief and grief: crosswise), `linking` that of the threads closed one by one.
+/// end and tail to tail (thief and grief: crosswise), and so is `name` where the tie has none; `linking` is that of the
+/// threads closed one by one.
 struct Answer {
   std::string name = "unknown";
   std::vector<std::string> candidates;
@@ -29,6 +37,7 @@ struct Answer {
   std::vector<int> linking;   ///< of components (0,1), (0,2), (1,2), ...
   std::optional<std::string> tie, throws;
   std::optional<std::string> homfly;
+  std::optional<std::vector<PairTie>> ties;  ///< of three open threads or more: every two that are tied
 };
 
 /// One line, no newline.

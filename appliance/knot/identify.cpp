@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "appliance/knot/threads.hpp"
 #include "sim/knot/names/name.hpp"
 #include "sim/knot/tie.hpp"
 
@@ -111,16 +112,34 @@ void take_tie(Found& found, const Curves& threads, HomflySource& source) {
   found.answer.tie = name(tie->tie);
   if (tie->throws.empty()) return;
   found.answer.throws = tie->notation;
-  found.answer.confidence = tie->confidence;
   if (auto loop = joined_tie(threads, *tie, source)) {
-    found.answer.crossings = loop->answer.crossings;
-    found.answer.homfly = loop->answer.homfly;
-    found.diagram = std::move(loop->diagram);
+    // The name must be that of the crossings and the polynomial beside it.
+    const std::vector<int> linking = std::move(found.answer.linking);
+    const std::size_t components = found.answer.components;
+    found = std::move(*loop);
+    found.answer.linking = linking;
+    found.answer.components = components;
+    found.answer.tie = name(tie->tie);
+    found.answer.throws = tie->notation;
+    found.answer.confidence = tie->confidence;
   }
-  if (tie->tie == Tie::none) return;
-  found.answer.name = name(tie->tie);
-  found.answer.candidates = {found.answer.name};
+  if (tie->tie != Tie::none) {
+    found.answer.name = name(tie->tie);
+    found.answer.candidates = {found.answer.name};
+    found.answer.confidence = tie->confidence;
+  }
   if (!tie->might_be.empty()) found.answer.candidates.push_back(tie->might_be);
+}
+
+/// Every two threads that are tied, whatever else there is.
+void take_ties(Found& found, const Curves& threads) {
+  found.answer.ties.emplace();
+  for (std::size_t j = 1; j < threads.size(); ++j)
+    for (std::size_t i = 0; i < j; ++i) {
+      const auto tie = tie_of(threads[i], threads[j], kTieDirections);
+      if (!tie || tie->throws.empty()) continue;
+      found.answer.ties->push_back({i, j, name(tie->tie), tie->notation, tie->confidence});
+    }
 }
 
 /// One thread round tissue.
@@ -147,12 +166,16 @@ Result<Found> identify(const Question& question, HomflySource& source) {
   if (question.closed) return identify_loops(question.curves, source);
   auto found = identify_threads(question.curves, source);
   if (!found) return found;
-  if (question.curves.size() == 2 && ends[0] != "tt" && ends[1] != "tt") {
+  const bool all_loaded = std::find(ends.begin(), ends.end(), "tt") == ends.end();
+  if (question.curves.size() >= 2 && all_loaded) {
     // From the loaded end to the tail.
     Curves threads = question.curves;
-    for (std::size_t k = 0; k < 2; ++k)
+    for (std::size_t k = 0; k < threads.size(); ++k)
       if (ends[k] == "ts") std::reverse(threads[k].begin(), threads[k].end());
-    take_tie(*found, threads, source);
+    if (threads.size() == 2)
+      take_tie(*found, threads, source);
+    else if (threads.size() <= kMostPairedThreads)
+      take_ties(*found, threads);
   }
   if (question.curves.size() == 1 && ends[0] == "tt") take_tie(*found, question.curves[0]);
   return found;

@@ -36,7 +36,7 @@ int complain(const Error& error) {
   return error.kind == Error::Kind::usage ? 2 : 1;
 }
 
-std::string table_of(const knot::Answer& answer) {
+std::string table_of(const knot::Answer& answer, const std::vector<std::string>& files) {
   std::string out = fmt::format("{}", answer.name);
   if (answer.tie && *answer.tie != answer.name) out += fmt::format(", tie {}", *answer.tie);
   if (answer.throws) out += fmt::format(", throws {}", *answer.throws);
@@ -51,6 +51,10 @@ std::string table_of(const knot::Answer& answer) {
   line("crossings", std::to_string(answer.crossings));
   if (!answer.linking.empty()) line("linking", fmt::format("{}", fmt::join(answer.linking, ", ")));
   if (answer.homfly) line("homfly", *answer.homfly);
+  if (answer.ties)
+    for (const knot::PairTie& t : *answer.ties)
+      line("tied", fmt::format("{} and {}: {}, throws {}, confidence {:.2f}", files[t.first], files[t.second], t.tie,
+                               t.throws, t.confidence));
   return out;
 }
 
@@ -82,7 +86,7 @@ int identify_files(const Arguments& arguments) {
     if (const auto written = config::write_file_atomically(arguments.plot, *picture); !written)
       return complain({Error::Kind::usage, written.error().message});
   }
-  fmt::print("{}", arguments.json ? knot::to_json(found->answer) + "\n" : table_of(found->answer));
+  fmt::print("{}", arguments.json ? knot::to_json(found->answer) + "\n" : table_of(found->answer, arguments.files));
   return 0;
 }
 

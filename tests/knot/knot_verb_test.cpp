@@ -131,6 +131,75 @@ TEST_F(KnotVerb, NamesTheShippedTies) {
   EXPECT_EQ(square["tie"], "reef");
 }
 
+TEST_F(KnotVerb, SlipKnotsAreNoNamedTieButTheSumThatTheirLoopIs) {
+  const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
+  for (const auto& [name, throws, loop] :
+       {std::tuple{"slip_granny", "S=S", "3_1#3_1"}, std::tuple{"slip_reef", "SxS", "3_1#m3_1"},
+        std::tuple{"slip_three", "SxSxS", "3_1#3_1#m3_1"}}) {
+    const json a = answer(points + name + "_02mm_post.csv " + points + name + "_02mm_hitches.csv");
+    EXPECT_EQ(a["tie"], "none");
+    EXPECT_EQ(a["throws"], throws);
+    EXPECT_EQ(a["name"], loop) << "the name of the crossings and the polynomial beside it";
+    EXPECT_EQ(a["crossings"], std::string(throws).size() == 3 ? 6 : 9);
+    EXPECT_EQ(a["components"], 2);
+  }
+}
+
+TEST_F(KnotVerb, WhatIsBeingCapsizedHasBothReadingsAsCandidates) {
+  const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/tests/knot/data/";
+  const json a = answer(points + "reef_capsizing_left.csv " + points + "reef_capsizing_right.csv");
+  EXPECT_EQ(a["name"], "reef");
+  EXPECT_EQ(a["candidates"], (json{"reef", "SxS"}));
+}
+
+TEST_F(KnotVerb, OfManyThreadsEveryTwoThatAreTiedAreTold) {
+  const fs::path points = fs::path(LIGATURE_SOURCE_DIR) / "config/scenarios/knot/points";
+  const auto moved = [&](const std::string& name, double by) {
+    std::string text;
+    std::ifstream in(points / (name + ".csv"));
+    for (std::string line; std::getline(in, line);) {
+      Vec3 p;
+      if (std::sscanf(line.c_str(), "%lf,%lf,%lf", &p.x, &p.y, &p.z) == 3)
+        text += std::to_string(p.x) + "," + std::to_string(p.y) + "," + std::to_string(p.z + by) + "\n";
+    }
+    return file(name + ".csv", text);
+  };
+  const std::string files = moved("reef_02mm_left", 0) + " " + moved("granny_02mm_left", 3) + " " +
+                            file("near.csv", Points{{-5, 0.1, 1.5}, {5, 0.3, 1.4}}) + " " +
+                            moved("reef_02mm_right", 0) + " " + moved("granny_02mm_right", 3);
+  const json a = answer(files);
+  EXPECT_TRUE(a["tie"].is_null());
+  ASSERT_EQ(a["ties"].size(), 2u) << a.dump();
+  EXPECT_EQ(a["ties"][0]["threads"], (json{0, 3}));
+  EXPECT_EQ(a["ties"][0]["tie"], "reef");
+  EXPECT_EQ(a["ties"][1]["threads"], (json{1, 4}));
+  EXPECT_EQ(a["ties"][1]["throws"], "1x1");
+  EXPECT_NE(ask(files).out.find("granny_02mm_right.csv: granny, throws 1x1"), std::string::npos);
+  EXPECT_FALSE(answer(file("a.csv", Points{{0, 0, 0}, {1, 0, 0}}) + " " + file("b.csv", Points{{0, 1, 0}, {1, 1, 0}}))
+                   .contains("ties"));
+}
+
+TEST_F(KnotVerb, LinksWithoutATableHaveTheirLinkingNumbers) {
+  Points rings[3];
+  for (int i = 0; i < 60; ++i) {
+    const double t = 2 * 3.14159265358979323846 * i / 60, c = 2 * std::cos(t), s = std::sin(t);
+    rings[0].push_back({c, s, 0});
+    rings[1].push_back({0, c, s});
+    rings[2].push_back({s, 0, c});
+  }
+  const json borromean =
+      answer(file("a.csv", rings[0]) + " " + file("b.csv", rings[1]) + " " + file("c.csv", rings[2]) + " --closed");
+  EXPECT_EQ(borromean["name"], "unknown");
+  EXPECT_EQ(borromean["crossings"], 6);
+  EXPECT_EQ(borromean["linking"], (json{0, 0, 0}));
+  const json chain = answer(file("a.csv", circle(40, 0, false)) + " " + file("b.csv", circle(40, 1.2, true)) + " " +
+                            file("c.csv", circle(40, 2.4, false)) + " --closed");
+  EXPECT_EQ(chain["name"], "2^2_1#2^2_1");
+  EXPECT_EQ(std::abs(chain["linking"][0].get<int>()), 1);
+  EXPECT_EQ(chain["linking"][1], 0);
+  EXPECT_EQ(std::abs(chain["linking"][2].get<int>()), 1);
+}
+
 TEST_F(KnotVerb, EndsOverrideTheRule) {
   const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
   const std::string both = points + "reef_02mm_left.csv " + points + "reef_02mm_right.csv";
