@@ -12,9 +12,10 @@ namespace {
 // Chord over length from throw to throw. Flat ties, loose to tight: both strands below 0.55. Sliding ones: the post
 // above 0.95, the other strand below 0.45. What lies between the two is being capsized.
 constexpr double kStraight = 0.85, kBent = 0.6, kHardlyStraight = 0.65, kAlike = 0.05;
-constexpr double kBeyond = 3;            // distances between strands by which a post runs on straight on either side
-constexpr double kMost = 0.2;            // a throw's outermost places left out on either side: some directions mislead
-constexpr std::size_t kMostProbes = 24;  // places at which the distance between strands is measured
+constexpr double kBeyond = 3;   // distances between strands by which a post runs on straight on either side
+constexpr double kMost = 0.2;   // a throw's outermost places left out on either side: some directions mislead
+constexpr double kFarther = 2;  // a strand's places so many times as far from the other one as that one's are off
+constexpr std::size_t kMostProbes = 24;  // places of a strand in a throw that are looked at
 
 double quantile(std::vector<double> values, double part) {
   const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
@@ -26,8 +27,19 @@ class Shape {
  public:
   Shape(const Curve& first, const Curve& second, const std::vector<Meeting>& throws)
       : curve_{&first, &second}, throws_(throws) {
-    for (const Meeting& m : throws) all_.add(m);
-    apart_ = distance_between_strands();
+    Meeting all;
+    for (const Meeting& m : throws_) all.add(m);
+    for (std::size_t w = 0; w < 2; ++w) end_[w] = static_cast<double>(curve_[w]->size() - 1);
+    if (&first == &second) end_[0] = start_[1] = (quantile(all.at[0], 0.9) + quantile(all.at[1], 0.1)) / 2;
+    std::vector<double> apart;
+    for (Meeting& m : throws_) {
+      mend(m);
+      for (std::size_t w = 0; w < 2; ++w) {
+        const std::vector<double> here = distances(m, w);
+        apart.insert(apart.end(), here.begin(), here.end());
+      }
+    }
+    apart_ = quantile(std::move(apart), 0.5);
   }
   /// From throw k to the next one: from middle to middle, and with most of both, of which a post passes both straight.
   double straight(std::size_t strand, std::size_t k) const {
@@ -45,20 +57,31 @@ class Shape {
     const double to = walked(curve, std::max(one, other), kBeyond * apart_);
     return straightness(curve, from, to, apart_);
   }
-  double distance_between_strands() const {
-    std::vector<double> apart;
-    for (std::size_t w = 0; w < 2; ++w) {
-      const auto [low, high] = std::minmax_element(all_.at[1 - w].begin(), all_.at[1 - w].end());
-      const std::size_t n = all_.at[w].size(), step = 1 + n / kMostProbes;
-      for (std::size_t i = 0; i < n; i += step)
-        apart.push_back(distance_to(*curve_[1 - w], *low, *high, point_at(*curve_[w], all_.at[w][i])));
-    }
-    return quantile(std::move(apart), 0.5);
+  /// Where the other strand is nearest to this one's places of a throw.
+  std::vector<double> partners(const Meeting& m, std::size_t w) const {
+    std::vector<double> out;
+    for (std::size_t i = 0; i < m.at[w].size(); i += 1 + m.at[w].size() / kMostProbes)
+      out.push_back(nearest_place(*curve_[1 - w], start_[1 - w], end_[1 - w], point_at(*curve_[w], m.at[w][i])));
+    return out;
+  }
+  std::vector<double> distances(const Meeting& m, std::size_t w) const {
+    std::vector<double> out = partners(m, w);
+    const std::size_t step = 1 + m.at[w].size() / kMostProbes;
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = norm(point_at(*curve_[1 - w], out[i]) - point_at(*curve_[w], m.at[w][i * step]));
+    return out;
+  }
+  /// A long stretch that nothing holds, such as a post, is shortened to one line, and places on that are not those on
+  /// the strand. Then the other strand's places say where it meets it.
+  void mend(Meeting& m) const {
+    const double off[2] = {quantile(distances(m, 0), 0.5), quantile(distances(m, 1), 0.5)};
+    for (std::size_t w = 0; w < 2; ++w)
+      if (off[w] > kFarther * off[1 - w]) m.at[w] = partners(m, 1 - w);
   }
 
   const Curve* curve_[2];
-  const std::vector<Meeting>& throws_;
-  Meeting all_;
+  std::vector<Meeting> throws_;
+  double start_[2] = {0, 0}, end_[2] = {0, 0};  ///< the part of each curve that is that strand's
   double apart_ = 0;
 };
 

@@ -71,15 +71,18 @@ double straightness(const Curve& curve, double from, double to, double step) {
   return length > 0 ? norm(stretch.back() - stretch.front()) / length : 1.0;
 }
 
-double distance_to(const Curve& curve, double from, double to, Vec3 point) {
-  const Curve stretch = cut_out(curve, from, to);
-  double best = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i + 1 < stretch.size(); ++i) {
-    const Vec3 d = stretch[i + 1] - stretch[i], w = point - stretch[i];
-    const double a = dot(d, d), t = a > 0 ? std::clamp(dot(w, d) / a, 0.0, 1.0) : 0.0;
-    best = std::min(best, norm(w - t * d));
+double nearest_place(const Curve& curve, double from, double to, Vec3 point) {
+  from = clamped(curve, from), to = clamped(curve, to);
+  if (from > to) std::swap(from, to);
+  double best = std::numeric_limits<double>::infinity(), found = from;
+  for (double low = from; low < to;) {
+    const double high = std::min(to, std::floor(low) + 1);
+    const Vec3 start = point_at(curve, low), d = point_at(curve, high) - start, w = point - start;
+    const double a = dot(d, d), t = a > 0 ? std::clamp(dot(w, d) / a, 0.0, 1.0) : 0.0, distance = norm(w - t * d);
+    if (distance < best) best = distance, found = low + t * (high - low);
+    low = high;
   }
-  return best;
+  return found;
 }
 
 }  // namespace ligature::knot

@@ -17,7 +17,7 @@ double walked(const Curve& curve, double place, double distance);
 /// than `step`), 0 for a closed loop. @pre step > 0, two points or more
 double straightness(const Curve& curve, double from, double to, double step);
 
-/// Distance of a point from the nearest one of a stretch.
-double distance_to(const Curve& curve, double from, double to, Vec3 point);
+/// The place of the stretch between two places, in any order, that is nearest to a point. @pre two points or more
+double nearest_place(const Curve& curve, double from, double to, Vec3 point);
 
 }  // namespace ligature::knot

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "sim/knot/posts.hpp"
+#include "sim/knot/straightness.hpp"
 #include "sim/knot/summands.hpp"
 
 namespace ligature::knot {
@@ -50,14 +51,22 @@ int torus_two(const std::vector<At>& factor, const std::vector<std::int8_t>& sig
 struct Strands {
   Curve curve[2];
   std::vector<double> place[2];
-  double last[2] = {0, 0};        ///< number of each one's last point before it was shortened
-  std::vector<double> length[2];  ///< up to every point before it was shortened
-  bool joined_at_load = false;    ///< one thread: the loaded ends are neighbours
+  const Curve* whole[2] = {nullptr, nullptr};  ///< before it was shortened
+  std::vector<double> length[2];               ///< up to every point before it was shortened
+  bool joined_at_load = false;                 ///< one thread: the loaded ends are neighbours
 
+  /// Of the strand as it is, counted in points: the one nearest to a place along what is left of it.
+  double point(std::size_t which, double along) const {
+    const std::vector<double>& kept = place[which];
+    along = std::clamp(along, 0.0, static_cast<double>(kept.size() - 1));
+    const auto i = std::min(static_cast<std::size_t>(along), kept.size() - 2);
+    const double last = static_cast<double>(whole[which]->size() - 1);
+    return nearest_place(*whole[which], kept[i] * last, kept[i + 1] * last, point_at(curve[which], along));
+  }
   /// Along one thread, from half way: back on strand 0, on on strand 1.
-  double length_to(std::size_t which, double point) const {
-    const auto i = std::min(static_cast<std::size_t>(point), length[which].size() - 2);
-    const double before = length[which][i], part = point - static_cast<double>(i);
+  double length_to(std::size_t which, double at) const {
+    const auto i = std::min(static_cast<std::size_t>(at), length[which].size() - 2);
+    const double before = length[which][i], part = at - static_cast<double>(i);
     const double along = before + part * (length[which][i + 1] - before);
     return which == 0 ? -along : along;
   }
@@ -83,11 +92,12 @@ Strands shortened(const Curve& a, const Curve& b, bool joined_at_load, std::size
   out.joined_at_load = joined_at_load;
   for (std::size_t i = 0; i < 2; ++i) {
     const Curve& whole = i == 0 ? a : b;
-    out.last[i] = static_cast<double>(whole.size() - 1);
+    out.whole[i] = &whole;
     out.length[i].push_back(0);
     for (std::size_t k = 1; k < whole.size(); ++k)
       out.length[i].push_back(out.length[i].back() + norm(whole[k] - whole[k - 1]));
-    for (const std::size_t n : left.kept[i]) out.place[i].push_back(static_cast<double>(n) / out.last[i]);
+    for (const std::size_t n : left.kept[i])
+      out.place[i].push_back(static_cast<double>(n) / static_cast<double>(whole.size() - 1));
     out.curve[i] = std::move(left.curves[i]);
   }
   return out;
@@ -127,7 +137,8 @@ struct Placed {
   struct Where {
     std::size_t which;  ///< strand 0 or 1
     double place;       ///< 0 loaded end to 1 tail
-    double point;       ///< of strand 0 or 1 before it was divided anew, counted in points (one thread: 0 backwards)
+    double point;       ///< of the strand as it is, counted in points; of one divided anew from half way, 0 backwards
+    bool beyond;        ///< where an end is drawn out to
   };
   int half_turns = 0;  ///< of T(2, k), signed; 0 for another knot
   std::vector<Where> passes;
@@ -146,8 +157,8 @@ std::vector<Placed> placed_factors(const Projection& p, const Strands& strands, 
       const double along = which == 0  ? (at.place > b_last ? 0.0 : at.place)
                            : crosswise ? at.place - b_first
                                        : b_last - at.place;
-      const double place = on_strand(strands.place[which], along), point = place * strands.last[which];
-      f.passes.push_back({which, place, strands.joined_at_load && which == 0 ? -1 - point : point});
+      const bool beyond = (at.place > a_last && at.place < b_first) || at.place > b_last;
+      f.passes.push_back({which, on_strand(strands.place[which], along), strands.point(which, along), beyond});
     }
   }
   return out;
@@ -158,8 +169,8 @@ std::vector<Placed> placed_factors(const Projection& p, const Strands& strands, 
 void divide_anew(std::vector<Placed>& factors, const Strands& strands) {
   std::vector<std::pair<double, double>> at;  // along the whole thread: -1 to 1, and by length from half way
   for (const Placed& f : factors)
-    for (const auto& [which, place, point] : f.passes)
-      at.emplace_back(which == 0 ? -place : place, strands.length_to(which, place * strands.last[which]));
+    for (const auto& [which, place, point, beyond] : f.passes)
+      at.emplace_back(which == 0 ? -place : place, strands.length_to(which, point));
   std::sort(at.begin(), at.end());
   double best = 0, longest = 0;
   int most = -1;
@@ -169,14 +180,16 @@ void divide_anew(std::vector<Placed>& factors, const Strands& strands) {
     int both = 0;
     for (const Placed& f : factors) {
       bool side[2] = {false, false};
-      for (const auto& [which, place, point] : f.passes) side[(which == 0 ? -place : place) > middle ? 1 : 0] = true;
+      for (const auto& [which, place, point, beyond] : f.passes)
+        side[(which == 0 ? -place : place) > middle ? 1 : 0] = true;
       both += side[0] && side[1] ? 1 : 0;
     }
     if (both > most || (both == most && gap > longest)) best = middle, most = both, longest = gap;
   }
   for (Placed& f : factors)
-    for (auto& [which, place, point] : f.passes) {
+    for (auto& [which, place, point, beyond] : f.passes) {
       const double u = which == 0 ? -place : place;
+      if (which == 0) point = -1 - point;
       which = u > best ? 1 : 0;
       place = u > best ? (u - best) / (1 - best) : (best - u) / (1 + best);
     }
@@ -195,16 +208,19 @@ std::optional<Reading> read(const Projection& p, const Strands& strands, bool cr
   for (const Placed& f : placed) {
     Found here;
     double sum[2] = {0, 0};
-    for (const auto& [which, place, point] : f.passes) {
+    bool on_strand[2] = {false, false};
+    for (const auto& [which, place, point, beyond] : f.passes) {
       sum[which] += place;
       here.meeting.at[which].push_back(point);
+      on_strand[which] = on_strand[which] || !beyond;
     }
     const std::size_t count[2] = {here.meeting.at[0].size(), here.meeting.at[1].size()};
     if (count[0] == 0 || count[1] == 0) {
       ++out.alone;
       continue;
     }
-    if (f.half_turns == 0) return std::nullopt;
+    // A drawn out end makes throws that are not there of knots and loops in the other strand.
+    if (f.half_turns == 0 || !on_strand[0] || !on_strand[1]) return std::nullopt;
     here.one.wraps = (std::abs(f.half_turns) - 1) / 2;
     here.one.hand = f.half_turns > 0 ? 1 : -1;
     here.one.first = sum[0] / static_cast<double>(count[0]);

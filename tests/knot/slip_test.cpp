@@ -33,7 +33,7 @@ struct Case {
   const char* name;
   const char* notation;
 };
-const Case kSlips[] = {{"granny", "S=S"}, {"reef", "SxS"}, {"three", "SxSxS"}};
+const Case kSlips[] = {{"granny", "S=S"}, {"reef", "SxS"}, {"three", "SxSxS"}, {"double", "2Sx2S"}};
 
 /// The post lies on the y axis: wider hitches round it, without crossing anything.
 Curves widened(Curves c, double wide, double high) {
@@ -156,17 +156,37 @@ TEST(KnotSlip, ABentPostIsOneOrIsRemarkedUpon) {
 }
 
 TEST(KnotSlip, OneThreadRoundTissueIsTold) {
-  // Both loaded ends joined round what the loop holds.
-  for (const Case& k : kSlips) {
-    const Curves c = slip(k.name);
-    Curve thread = finer(reversed(c[0]));
-    const Vec3 from = c[0].front(), to = c[1].front();
-    thread.push_back(from + Vec3{0, -3, 0});
-    thread.push_back(to + Vec3{-1, -3, 0});
-    thread.insert(thread.end(), c[1].begin(), c[1].end());
-    EXPECT_EQ(told({thread}), std::string("none ") + k.notation);
-    EXPECT_EQ(told({reversed(thread)}), std::string("none ") + k.notation);
-  }
+  // Both loaded ends joined round what the loop holds, near or far below.
+  Random random(35);
+  for (const Case& k : kSlips)
+    for (const double drop : {1.0, 3.0, 30.0})
+      for (int round = 0; round < 4; ++round) {
+        const Curves c = slip(k.name);
+        Curve thread = finer(reversed(c[0]));
+        thread.push_back(c[0].front() + Vec3{0, -drop, 0});
+        thread.push_back(c[1].front() + Vec3{-1, -drop, 0});
+        thread.insert(thread.end(), c[1].begin(), c[1].end());
+        thread = noisy(turned_and_moved({thread}, random)[0], random, 0.02);
+        if (round % 2 == 1) thread = reversed(thread);
+        EXPECT_EQ(told({thread}), std::string("none ") + k.notation) << drop;
+      }
+}
+
+TEST(KnotSlip, APostMayChange) {
+  // The first thread is the post of two half hitches; then the second one runs up straight and is the first one's post.
+  const Curves low = slip("granny");
+  const Vec3 top = low[1].back();
+  const double high = 4.0;
+  Curves c{{low[0].front()}, low[1]};
+  // Round the second post: the hitches turned half round the z axis and turned over.
+  Curve over;
+  for (const Vec3 p : low[1])
+    if (p.y > -0.35) over.push_back({top.x - p.x, p.y + top.y + high, -p.z});
+  c[0].push_back({0, top.y, 0});
+  c[0].insert(c[0].end(), over.begin(), over.end());
+  c[1].push_back({top.x, top.y + high + 6, 0});
+  Random random(36);
+  for (int round = 0; round < 8; ++round) EXPECT_EQ(told(turned_and_moved(c, random)), "none S=S//xS=S");
 }
 
 TEST(Straightness, IsChordOverLength) {
@@ -197,8 +217,9 @@ TEST(Straightness, WalksByArc) {
   EXPECT_NEAR(walked(bend, 1.5, -1.5), 0.5, 1e-12);
   EXPECT_EQ(walked(bend, 0.5, 100), 2.0);
   EXPECT_EQ(walked(bend, 0.5, -100), 0.0);
-  EXPECT_NEAR(distance_to(bend, 0, 2, {0.5, 1, 0}), 0.5, 1e-12);
-  EXPECT_NEAR(distance_to(bend, 0, 0.25, {1.25, 0, 0}), 1.0, 1e-12);
+  EXPECT_NEAR(nearest_place(bend, 0, 2, {0.75, 1, 0}), 1.5, 1e-12);
+  EXPECT_NEAR(nearest_place(bend, 0.25, 0, {1.25, 0, 0}), 0.25, 1e-12);
+  EXPECT_EQ(nearest_place(bend, 1, 1, {5, 5, 5}), 1.0);
 }
 
 }  // namespace

@@ -148,6 +148,26 @@ TEST(KnotTie, TailsWoundRoundStandingPartsDoNotHideIt) {
     }
 }
 
+TEST(KnotTie, AKnotInATailMakesNoThrow) {
+  Random random(23);
+  for (const char* name : {"reef_02mm", "granny_02mm"}) {
+    Curves c = both(name);
+    const Curve overhand = scenario_points("overhand_02mm");  // from left to right
+    const bool right = c[0].back().x > 0;
+    const Curve knot = right ? overhand : reversed(overhand);
+    const Vec3 shift = c[0].back() + Vec3{right ? 1.0 : -1.0, 0, 0} - knot.front();
+    for (const Vec3 p : knot) c[0].push_back(p + shift);
+    for (int round = 0; round < 24; ++round) {
+      Curves moved = turned_and_moved(c, random);
+      for (Curve& s : moved) s = noisy(s, random, 0.02);
+      const auto tie = tie_of(moved[0], moved[1]);
+      ASSERT_TRUE(tie);
+      EXPECT_EQ(tie->notation, name[0] == 'r' ? "1=1" : "1x1") << round;
+      EXPECT_EQ(tie->knots_in_one_strand, 1);
+    }
+  }
+}
+
 TEST(KnotTie, WhatIsWoundButNotTiedIsNoTie) {
   for (const char* name : {"pair_2", "pair_4", "pair_6", "pair_8"})
     EXPECT_EQ(told({scenario_points(name + std::string("_first")), scenario_points(name + std::string("_second"))}),

@@ -202,7 +202,7 @@ def half_hitches(hands, radius=1.5, wraps=1):
     """A straight post along y and a thread that is thrown round it in half hitches, one above the other, from the loaded
     ends to the tails. Each passes before the post (behind it for hand -1), comes back round it below and crosses over
     itself on its way up. Hands alike: what a granny capsizes to, S=S; opposite: a reef, SxS."""
-    r, pitch = radius, 5.8
+    r, pitch = radius, 5.8 + 3.9 * (wraps - 1)
     points = [(-r - 21.0, -12.0, 0.0), (-r - 13.0, -6.0, 0.0), (-r - 7.8, -1.6, 0.0)]
     for i, hand in enumerate(hands):
         hitch = [(-r - 4.5, 0.0, 0.0), (-r - 0.8, 0.2, 0.35 * r), (0.0, 0.2, r), (0.75 * r, 0.0, 0.7 * r)]
@@ -743,6 +743,8 @@ def drawings():
     for name, hands, knot in (("slip_granny", (1, 1), times(M, M)), ("slip_reef", (1, -1), times(M, T)),
                               ("slip_three", (1, -1, 1), times(times(M, T), M))):
         out[name] = Drawing(list(half_hitches(hands)), knot=knot, close=pair)
+    out["slip_double"] = Drawing(list(half_hitches((1, -1), wraps=2)), knot=times(mirror(CINQUEFOIL), CINQUEFOIL),
+                                 close=pair)
     out["slack"] = Drawing([slack(80.0, 26.0)])
     for half_turns in (2, 4, 6, 8):
         out[f"pair_{half_turns}"] = Drawing(twisted_pair(half_turns, 30.0))
@@ -777,7 +779,7 @@ def files():
     for name in ("surgeon", "surgeon_locked"):
         for side, curve in zip(("left", "right"), d[name].curves):
             write(f"{name}_02mm_{side}", curve, 0.2, 30.0, 6.0)
-    for name in ("slip_granny", "slip_reef", "slip_three"):
+    for name in ("slip_granny", "slip_reef", "slip_three", "slip_double"):
         for side, curve in zip(("post", "hitches"), d[name].curves):
             write(f"{name}_02mm_{side}", resampled(curve, 1.0) if side == "post" else curve, 0.2)
     for name in ("braid", "three_twisted"):
