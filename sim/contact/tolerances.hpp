@@ -28,6 +28,7 @@ inline constexpr double kArmijo = 1e-4;        ///< least fall of the merit over
 inline constexpr double kMeritNoise = 1e-13;   ///< relative rounding of a sum of energies
 inline constexpr int kMostHalvings = 30;       ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;    ///< of an edge after an iteration that was cut off, to its rest length
+inline constexpr double kMostGrowth = 1.02;    ///< ... or to the longest edge before the step
 inline constexpr double kObstacleReach = 1.0;  ///< from a body other than a plane contacts are looked for [mm]
 inline constexpr double kMostSagitta = 0.12;   ///< of the radius: an edge that nears a body by less touches at its ends
 inline constexpr double kSameSide = 0.7;       ///< cosine of two normals that belong to one contact with a mesh
