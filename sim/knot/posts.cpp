@@ -15,7 +15,7 @@ constexpr double kStraight = 0.85, kBent = 0.6, kHardlyStraight = 0.65, kAlike =
 constexpr double kBeyond = 3;   // distances between strands by which a post runs on straight on either side
 constexpr double kMost = 0.2;   // a throw's outermost places left out on either side: some directions mislead
 constexpr double kFarther = 2;  // a strand's places so many times as far from the other one as that one's are off
-constexpr std::size_t kMostProbes = 24;  // places of a strand in a throw that are looked at
+constexpr std::size_t kMostProbes = 12;  // places of a strand in a throw that are looked at
 
 double quantile(std::vector<double> values, double part) {
   const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
@@ -32,13 +32,7 @@ class Shape {
     for (std::size_t w = 0; w < 2; ++w) end_[w] = static_cast<double>(curve_[w]->size() - 1);
     if (&first == &second) end_[0] = start_[1] = (quantile(all.at[0], 0.9) + quantile(all.at[1], 0.1)) / 2;
     std::vector<double> apart;
-    for (Meeting& m : throws_) {
-      mend(m);
-      for (std::size_t w = 0; w < 2; ++w) {
-        const std::vector<double> here = distances(m, w);
-        apart.insert(apart.end(), here.begin(), here.end());
-      }
-    }
+    for (Meeting& m : throws_) apart.push_back(mend(m));
     apart_ = quantile(std::move(apart), 0.5);
   }
   /// From throw k to the next one: from middle to middle, and with most of both, of which a post passes both straight.
@@ -72,11 +66,15 @@ class Shape {
     return out;
   }
   /// A long stretch that nothing holds, such as a post, is shortened to one line, and places on that are not those on
-  /// the strand. Then the other strand's places say where it meets it.
-  void mend(Meeting& m) const {
+  /// the strand. Then the other strand's places say where it meets it. The distance between the strands there.
+  double mend(Meeting& m) const {
     const double off[2] = {quantile(distances(m, 0), 0.5), quantile(distances(m, 1), 0.5)};
-    for (std::size_t w = 0; w < 2; ++w)
-      if (off[w] > kFarther * off[1 - w]) m.at[w] = partners(m, 1 - w);
+    for (std::size_t w = 0; w < 2; ++w) {
+      if (off[w] <= kFarther * off[1 - w]) continue;
+      m.at[w] = partners(m, 1 - w);
+      return off[1 - w];
+    }
+    return (off[0] + off[1]) / 2;
   }
 
   const Curve* curve_[2];

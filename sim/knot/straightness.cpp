@@ -74,13 +74,16 @@ double straightness(const Curve& curve, double from, double to, double step) {
 double nearest_place(const Curve& curve, double from, double to, Vec3 point) {
   from = clamped(curve, from), to = clamped(curve, to);
   if (from > to) std::swap(from, to);
-  double best = std::numeric_limits<double>::infinity(), found = from;
-  for (double low = from; low < to;) {
-    const double high = std::min(to, std::floor(low) + 1);
-    const Vec3 start = point_at(curve, low), d = point_at(curve, high) - start, w = point - start;
-    const double a = dot(d, d), t = a > 0 ? std::clamp(dot(w, d) / a, 0.0, 1.0) : 0.0, distance = norm(w - t * d);
-    if (distance < best) best = distance, found = low + t * (high - low);
+  double best = std::numeric_limits<double>::infinity(), found = from, low = from;
+  Vec3 start = point_at(curve, from);
+  for (auto i = static_cast<std::size_t>(from) + 1; low < to; ++i) {
+    const double high = std::min(to, static_cast<double>(i));
+    const Vec3 end = high < to ? curve[i] : point_at(curve, to), d = end - start, w = point - start;
+    const double a = dot(d, d), t = a > 0 ? std::clamp(dot(w, d) / a, 0.0, 1.0) : 0.0;
+    const Vec3 off = w - t * d;
+    if (dot(off, off) < best) best = dot(off, off), found = low + t * (high - low);
     low = high;
+    start = end;
   }
   return found;
 }

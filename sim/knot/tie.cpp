@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostRead = 60;           // crossings of a closed curve in which throws are looked for
 constexpr std::size_t kEnoughCrossings = 4000;  // left in all closures after which no more are tried
+constexpr std::size_t kDecided = 4;             // directions that all say the same sum, none of them another one
 constexpr double kEnough = 0.07;                // share of directions from which on a sum of throws is believed
 
 struct At {
@@ -313,6 +314,18 @@ struct Poll {
     return c.reading.throws.size() >= 2 && 2 * c.votes > reads[way] &&
            static_cast<double>(c.votes) >= kEnough * static_cast<double>(answers[way]);
   }
+  /// Every closure of this way that shows throws shows the same sum, enough do, and none of the other way shows any:
+  /// then the other way, of which the same number of directions was tried, need not be asked further.
+  bool decided(bool crosswise) const {
+    bool here = false;
+    for (const auto& [word, c] : counts) {
+      if (c.crosswise == crosswise)
+        here = here || (conclusive(c) && c.votes >= kDecided && c.votes == reads[crosswise ? 1 : 0]);
+      else if (c.reading.throws.size() >= 2)
+        return false;
+    }
+    return here;
+  }
   /// The most frequent sum of throws, however joined; without one, the most frequent answer joined end to end.
   const Count* best() const {
     const Count* out = nullptr;
@@ -371,8 +384,8 @@ Poll polled(const Curve& a, const Curve& b, bool joined_at_load, std::size_t dir
   const Strands strands = shortened(a, b, joined_at_load, directions);
   Poll poll;
   for (std::size_t k = 0; k < directions && poll.crossings < kEnoughCrossings && !poll.refused; ++k) {
-    poll.ask(strands, direction(k), false);
-    if (!joined_at_load) poll.ask(strands, direction(k), true);
+    if (!poll.decided(true)) poll.ask(strands, direction(k), false);
+    if (!joined_at_load && !poll.decided(false)) poll.ask(strands, direction(k), true);
   }
   return poll;
 }

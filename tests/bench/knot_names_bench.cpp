@@ -1,12 +1,14 @@
 /// ligature-knot-bench: how long naming takes. A program of its own, because it links libhomfly's collector.
 /// Processor time, so that a busy machine does not show.
-///   tie       the two threads of the tight reef of config/scenarios/knot at 600 vertices, as `ligature knot` names
-///   them loop      the same vertices as one loop unknot    a circle pulled through and round itself, without crossing,
-///   until a view of it shows 1000 crossings
+///   tight   two threads of 0.2 mm nylon in a reef that was loaded with 4 N (tests/knot/data), as `ligature knot` names
+///   them loose   the reef as it is drawn in config/scenarios/knot, every edge halved slip    a reef that was capsized
+///   to a slip knot loop    the tight reef's vertices as one loop unknot  a circle pulled through and round itself,
+///   without crossing, until a view of it shows 1000 crossings
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <ctime>
 #include <string>
 #include <vector>
@@ -71,21 +73,36 @@ Curves tangled_unknot(std::size_t crossings) {
   return curves;
 }
 
+/// The first strand out and the second one back.
+Curves as_loop(const Curves& threads) {
+  Curve loop = threads[0];
+  loop.insert(loop.end(), threads[1].rbegin(), threads[1].rend());
+  return {loop};
+}
+
 }  // namespace
 
 int main() {
   const auto source = homfly_library();
-  const std::string points = LIGATURE_SOURCE_DIR "/config/scenarios/knot/points/reef_02mm_";
-  const auto left = config::load_points(points + "left.csv"), right = config::load_points(points + "right.csv");
-  if (!left || !right) {
-    fmt::print(stderr, "{}\n", (left ? right : left).error().message);
-    return 2;
-  }
-  const auto first = finer(*left), second = finer(*right);
-  measure("tie", {{first, second}, false, ""}, *source, 200);
-  std::vector<Vec3> loop = first;
-  loop.insert(loop.end(), second.rbegin(), second.rend());
-  measure("loop", {{loop}, true, ""}, *source, 200);
+  const auto threads = [](const std::string& name) {
+    Curves out;
+    for (const char* side : {"_left.csv", "_right.csv"}) {
+      auto points = config::load_points(LIGATURE_SOURCE_DIR "/" + name + side);
+      if (!points) {
+        fmt::print(stderr, "{}\n", points.error().message);
+        std::exit(2);
+      }
+      out.push_back(std::move(*points));
+    }
+    return out;
+  };
+  const Curves tight = threads("tests/knot/data/reef_late");
+  Curves loose = threads("config/scenarios/knot/points/reef_02mm");
+  for (Curve& c : loose) c = finer(c);
+  measure("tight", {tight, false, ""}, *source, 200);
+  measure("loose", {loose, false, ""}, *source, 200);
+  measure("slip", {threads("tests/knot/data/reef_capsized"), false, ""}, *source, 200);
+  measure("loop", {as_loop(loose), true, ""}, *source, 200);
   measure("unknot", {tangled_unknot(1000), true, ""}, *source, 100);
   return 0;
 }
