@@ -127,13 +127,15 @@ int run(int argc, char** argv) {
   app.add_flag("--serve", arguments.serve, "questions from standard input, a JSON line each")->group("");
   app.footer(
       R"(Open threads that are a surgical tie are named so: reef, granny, thief, grief or surgeon, with the throws (1=1, 1x1).
+Half hitches round a straight strand are a slip knot: tie none, throws S=S (alike) or SxS (opposite).
 Of two files each runs from its standing (loaded) end to its tail; a single file is tail, standing part, tail; --ends
 says otherwise (ts,ts: both files run the other way).
 Any other name is that of the table of knots to ten crossings and two-component links to eight: 3_1 is the left-handed
 trefoil, m3_1 its mirror image, 3_1#m3_1 a sum, 0_1 the unknot. It is given only when the simplified diagram has at most
 ten crossings per factor; else it is `unknown`, with candidates. Open threads are closed in many directions, and
 `confidence` is the share that agrees.
---json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly.
+--json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of three open
+threads or more also ties: every two that are tied.
 Exit: 0 answered (also `unknown`), 1 failed, 2 refused.
 Example: ligature knot left.csv right.csv --json --plot tie.svg)");
   try {

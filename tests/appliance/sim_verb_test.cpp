@@ -293,6 +293,17 @@ TEST_F(SimVerb, KnotsAreNamedAndExpected) {
   EXPECT_EQ(json::parse(nothing.out)["knots"], json::array());
 }
 
+TEST_F(SimVerb, AReefThatIsDrawnStraightEndsAsASlipKnot) {
+  const std::string scene = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/reef_capsizes_02mm.toml";
+  const Answer answer = sim(scene + " --json --expect knot=SxS");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const json knots = json::parse(answer.out)["knots"];
+  ASSERT_EQ(knots.size(), 1u) << knots;
+  EXPECT_EQ(knots[0]["tie"], "none");
+  EXPECT_EQ(knots[0]["throws"], "SxS");
+  EXPECT_EQ(knots[0]["name"], "3_1#m3_1") << "the same closed knot as before";
+}
+
 TEST_F(SimVerb, WhatIsNotTiedNeitherHoldsNorOpens) {
   for (const char* expect : {"holds", "opens"}) {
     const Answer answer = sim(scenario() + " --json --expect " + expect);
