@@ -98,7 +98,9 @@ Coupling::Coupling(size_t most_contacts, size_t most_vertices, size_t most_stran
   column_of_.resize(most_vertices);
   touched_.resize(4 * n);
   tile_lines_ = (4 * most_vertices * kColumns) / 8 + 1;
-  tiles_.resize(kSlots * tile_lines_);
+  sides_.resize(2 * n);
+  const size_t scratch = ThreadInverse::work_of_couple(2 * n, padded(3 * n, 4)) / 8 + 1;
+  tiles_.resize(std::max(kSlots * tile_lines_, scratch));
   responses_.resize(3 * n * side / 8 + 1);
 }
 
@@ -240,7 +242,7 @@ void Coupling::build(const Strand* strands, size_t strand_count, const ThreadInv
     one = contacts[i].pair.strand_a == only &&
           (contacts[i].pair.strand_b == only || contacts[i].pair.strand_b == kNoStrand);
   }
-  if (!one)
+  if (!one || kept == 0)
     for (size_t i = 0; i < count; ++i) {
       if (is_new_[i]) {
         for (size_t a = 0; a < 3; ++a) std::fill_n(entry(3 * i + a, 0), 3 * i + 3, 0.0);
@@ -259,6 +261,7 @@ void Coupling::build(const Strand* strands, size_t strand_count, const ThreadInv
     work.axes = axes;
     list_touches(s, strands[s], contacts, count, work);
     if (work.solved == 0) continue;
+    if (kept == 0 && couple_sides(strands[s], work)) continue;
     find_window(strands[s], work);
     assert(work.window() <= most_vertices_);
     work.rows = work.inverse->rows();
@@ -286,6 +289,26 @@ void Coupling::put(const double* block, size_t block_stride, size_t i, size_t j,
       double* to = i >= j ? entry(3 * i + r, 3 * j + c) : entry(3 * j + c, 3 * i + r);
       *to = add ? *to + value : value;
     }
+}
+
+// W's share of a strand that knows a short way. False where it does not.
+bool Coupling::couple_sides(const Strand& shape, const Work& work) noexcept {
+  if (shape.closed || shape.vertices < 3) return false;
+  const auto last = static_cast<std::uint32_t>(shape.vertices - 3);
+  size_t count = 0;
+  for (size_t t = 0; t < work.touches; ++t) {
+    const Touch& touch = touches_[t];
+    for (size_t e = 0; e < touch.ends; e += 3) {
+      rod::ContactSide& side = sides_[count++];
+      side = {std::min(touch.vertex[e], last), touch.contact, {}, work.axes[touch.contact].data()};
+      for (size_t k = e; k < e + 3; ++k) side.weight[touch.vertex[k] - side.first] += touch.weight[k];
+    }
+  }
+  std::sort(sides_.begin(), sides_.begin() + static_cast<std::ptrdiff_t>(count), [](const auto& a, const auto& b) {
+    if (a.first != b.first) return a.first < b.first;
+    return a.contact != b.contact ? a.contact < b.contact : a.weight[1] < b.weight[1];
+  });
+  return work.inverse->couple(sides_.data(), count, count_, w_.data()->v, stride_, tiles_.data()->v);
 }
 
 void Coupling::solve_part(void* context, size_t part) noexcept {

@@ -4,10 +4,10 @@
 ///
 ///   u_a - u_b at contact i = sum over its vertices v of weight(i, v) x_v      weights of smooth_curve.hpp, minus for b
 ///
-/// Differs from the thesis's recursion (Algorithm 1) by its way: the band of every thread is factored anyway, so the
-/// columns of A^-1 are asked for only at vertices that contacts touch, only inside the interval that they span, several
-/// columns side by side. Of each thread the fewer columns are solved: three for every contact on it, or three for every
-/// vertex that contacts touch.
+/// Differs from the thesis's recursion (Algorithm 1) by its way: the band of every thread is factored anyway, so that
+/// what A^-1 has between contacts follows from the factor by back substitution alone (ThreadInverse::couple). Where a
+/// thread does not offer that, columns of A^-1 are asked for, only inside the interval that contacts span, several
+/// side by side, the fewer of: three for every contact on it, or three for every vertex that contacts touch.
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
@@ -15,6 +15,7 @@
 
 #include "sim/base/executor.hpp"
 #include "sim/contact/strand.hpp"
+#include "sim/rod/band.hpp"
 
 namespace ligature::contact {
 
@@ -33,6 +34,20 @@ class ThreadInverse {
   /// the third; of the answer only those vertices are asked for. B, X in place: entry (rows() (vertex - first) + axis,
   /// k) at b[row count + k]. Several threads may call it at once, each with its own b. @rt no allocation
   virtual void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept = 0;
+  /// Adds its share of W to the lower triangle (and maybe more above the diagonal), if it knows a way that is shorter
+  /// than by columns: BlockBand::couple().
+  /// @param sides first ascending; their weights may be changed                                       (count)
+  /// @param work scratch, work_of_couple(count, stride) doubles
+  /// @returns false if it does not; nothing is added then. @rt no allocation
+  virtual bool couple(rod::ContactSide* sides, std::size_t count, std::size_t contacts, double* w, std::size_t stride,
+                      double* work) const noexcept {
+    static_cast<void>(sides), static_cast<void>(count), static_cast<void>(contacts), static_cast<void>(w);
+    static_cast<void>(stride), static_cast<void>(work);
+    return false;
+  }
+  static constexpr std::size_t work_of_couple(std::size_t count, std::size_t stride) {
+    return 128 * (count + 1) + 48 * stride;
+  }
 };
 
 class Coupling {
@@ -87,6 +102,7 @@ class Coupling {
   void list_touches(std::size_t strand, const Strand& shape, const StrandContact* contacts, std::size_t count,
                     Work& work) noexcept;
   void find_window(const Strand& shape, Work& work) noexcept;
+  bool couple_sides(const Strand& shape, const Work& work) noexcept;
   static void solve_part(void* work, std::size_t part) noexcept;
   static void combine_part(void* work, std::size_t part) noexcept;
   static void mirror_part(void* work, std::size_t part) noexcept;
@@ -103,7 +119,8 @@ class Coupling {
   std::vector<std::uint32_t> solved_;     ///< touches that are new                                   (contacts)
   std::vector<std::uint32_t> column_of_;  ///< vertex's number among those touched, or what marks it  (vertices)
   std::vector<std::uint32_t> touched_;    ///< vertices that new contacts touch                       (vertices)
-  std::vector<Line> tiles_;               ///< right-hand sides, a tile for each slot
+  std::vector<rod::ContactSide> sides_;   ///< of the strand at hand                                  (2 contacts)
+  std::vector<Line> tiles_;               ///< right-hand sides, a tile for each slot; or scratch of couple()
   std::size_t tile_lines_ = 0;
   std::vector<Line> responses_;  ///< of contacts to forces on vertices, where columns are vertices'
 };

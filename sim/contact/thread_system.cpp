@@ -521,6 +521,40 @@ void ThreadSystem::solve_window(double* b, std::size_t count, std::size_t first,
       for (std::size_t k = 0; k < count; ++k) b[r * count + k] -= answer(r, s) * share[s * count + k];
 }
 
+// As solve_window(), from both sides: A^-1 - Z inner Z^T, and what is prescribed answers to no force.
+bool ThreadSystem::couple(rod::ContactSide* sides, std::size_t count, std::size_t contacts, double* w,
+                          std::size_t stride, double* work) const noexcept {
+  static_assert(rod::BlockBand<4>::work_of_couple(1, 4) <= work_of_couple(1, 4) &&
+                rod::BlockBand<4>::work_of_couple(1000, 4) <= work_of_couple(1000, 4) &&
+                rod::BlockBand<4>::work_of_couple(1000, 9000) <= work_of_couple(1000, 9000) && 2 * kMostSpans <= 48);
+  if (dimension_ == 1) return false;
+  for (std::size_t i = 0; i < count; ++i)
+    for (std::size_t e = 0; e < 3; ++e)
+      if (fixed_[sides[i].first + e]) sides[i].weight[e] = 0;
+  if (dimension_ == 4) return band4_.couple(sides, count, contacts, w, stride, work);
+  if (!band3_.couple(sides, count, contacts, w, stride, work)) return false;
+  if (spans_ == 0) return true;
+  double *turned = work, *share = work + spans_ * stride;
+  std::fill_n(turned, 2 * spans_ * stride, 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    const rod::ContactSide& side = sides[i];
+    for (std::size_t s = 0; s < spans_; ++s)
+      for (std::size_t a = 0; a < 3; ++a) {
+        double sum = 0;
+        for (std::size_t e = 0; e < 3; ++e)
+          for (std::size_t c = 0; c < 3; ++c)
+            sum += side.weight[e] * span_answers_[(3 * (side.first + e) + c) * spans_ + s] * side.axes[3 * a + c];
+        turned[s * stride + 3 * side.contact + a] += sum;
+      }
+  }
+  for (std::size_t s = 0; s < spans_; ++s)
+    for (std::size_t t = 0; t < spans_; ++t)
+      for (std::size_t c = 0; c < 3 * contacts; ++c)
+        share[s * stride + c] -= inner_[t * spans_ + s] * turned[t * stride + c];
+  rod::add_outer(w, stride, 3 * contacts, turned, share, spans_);
+  return true;
+}
+
 void ThreadSystem::solve() noexcept {
   dimension_ == 4 ? solve_as<4>() : dimension_ == 1 ? solve_as<1>() : solve_as<3>();
 }

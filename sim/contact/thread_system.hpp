@@ -143,6 +143,8 @@ class ThreadSystem final : public ThreadInverse {
   std::size_t rows() const noexcept override { return stride(); }
   void widen(std::size_t& first, std::size_t& last) const noexcept override;
   void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept override;
+  bool couple(rod::ContactSide* sides, std::size_t count, std::size_t contacts, double* w, std::size_t stride,
+              double* work) const noexcept override;
 
   std::size_t stride() const noexcept { return dimension_ == 4 ? 4 : 3; }  ///< scalars of a vertex in these: (stride n)
   const double* gradient() const noexcept { return gradient_.data(); }

@@ -1,5 +1,6 @@
 #include "sim/rod/band.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -534,6 +535,167 @@ void BlockBand<D>::solve_window(double* b, size_t count, size_t first, size_t la
     closed_ ? solve_window_tile<kBorder, true>(rows(k), kTile) : solve_window_tile<0, true>(rows(k), kTile);
   if (k < count)
     closed_ ? solve_window_tile<kBorder, false>(rows(k), count - k) : solve_window_tile<0, false>(rows(k), count - k);
+}
+
+// From the middle outwards, columns of the inverse side by side: what the middle's 2D unknowns take along, then three
+// of every side that was passed.
+template <int D>
+template <int Lane>
+void BlockBand<D>::couple_end(const ContactSide* sides, size_t count, const double* own, double* w, size_t stride,
+                              double* by_middle, double* work) const noexcept {
+  const size_t columns = (3 * count + 2 * D + kTile - 1) / kTile * kTile;
+  // Rows of three vertices, taken in turn: the one at hand, the next, the one after.
+  double* rows[3] = {work, work + D * columns, work + 2 * D * columns};
+  double* line = work + 3 * D * columns;  // a side's rows of the matrix
+  std::fill_n(work, 3 * D * columns, 0.0);
+  for (size_t r = 0; r < 2 * D; ++r) rows[(r < D) == (Lane == 0) ? 1 : 2][r % D * columns + r] = 1;
+  size_t active = 2 * D;
+  for (size_t p = half_, k = 0; k < count;) {
+    --p;
+    double l[kColumn];
+    UNROLL for (int i = 0; i < kColumn; ++i) l[i] = columns_[p].at[i][Lane];
+    for (size_t c = 0; c < active; c += kTile) {
+      Tile y[3 * D];
+      UNROLL for (int r = D; r < 3 * D; ++r) y[r] = load_tile(rows[r / D] + static_cast<size_t>(r % D) * columns + c);
+      UNROLL for (int q = 0; q < D; ++q) {
+        const int to = D - 1 - q;
+        Tile sum{};
+        UNROLL for (int i = 0; i < 3 * D - 1 - to; ++i) {
+          const int r = 3 * D - 1 - i;
+          sum = less(sum, l[place(r, to)], y[r]);
+        }
+        y[to] = sum;
+        store_tile(rows[0] + static_cast<size_t>(to) * columns + c, sum);
+      }
+    }
+    for (; k < count; ++k) {
+      const size_t i = Lane == 0 ? count - 1 - k : k;
+      const ContactSide& side = sides[i];
+      if ((Lane == 0 ? front_column(side.first) : back_column(side.first + 2)) != p) break;
+      for (size_t r = 0; r < 3 * D; ++r)
+        for (size_t b = 0; b < 3; ++b) rows[r / D][r % D * columns + active + b] = own[9 * D * i + 3 * r + b];
+      active += 3;
+      for (size_t c = 0; c < active; c += kTile) {
+        Tile at[3];
+        for (size_t axis = 0; axis < 3; ++axis) {
+          Tile sum{};
+          for (size_t e = 0; e < 3; ++e)
+            sum = less(sum, -side.weight[Lane == 0 ? e : 2 - e], load_tile(rows[e] + axis * columns + c));
+          at[axis] = sum;
+        }
+        for (size_t a = 0; a < 3; ++a) {
+          Tile sum{};
+          for (size_t axis = 0; axis < 3; ++axis) sum = less(sum, -side.axes[3 * a + axis], at[axis]);
+          store_tile(line + a * columns + c, sum);
+        }
+      }
+      for (size_t a = 0; a < 3; ++a)
+        for (size_t r = 0; r < 2 * D; ++r) by_middle[r * stride + 3 * side.contact + a] += line[a * columns + r];
+      for (size_t other = 0; other <= k; ++other) {
+        const size_t j = sides[Lane == 0 ? count - 1 - other : other].contact;
+        const double* block = line + 2 * D + 3 * other;
+        if (j <= side.contact)
+          for (size_t a = 0; a < 3; ++a)
+            for (size_t b = 0; b < 3; ++b) w[(3 * side.contact + a) * stride + 3 * j + b] += block[a * columns + b];
+        if (j > side.contact || (j == side.contact && other != k))
+          for (size_t a = 0; a < 3; ++a)
+            for (size_t b = 0; b < 3; ++b) w[(3 * j + b) * stride + 3 * side.contact + a] += block[a * columns + b];
+      }
+    }
+    double* oldest = rows[2];
+    rows[2] = rows[1], rows[1] = rows[0], rows[0] = oldest;
+  }
+}
+
+template <int D>
+bool BlockBand<D>::couple(const ContactSide* sides, size_t count, size_t contacts, double* w, size_t stride,
+                          double* work) const noexcept {
+  if constexpr (D < 3) {
+    return false;
+  } else {
+    if (closed_ || chain_ < 6) return false;
+    if (count == 0) return true;
+    constexpr int kBand = 3 * D, kMiddle = 2 * D;
+    double *own = work, *by_middle = own + 9 * D * count, *weighed = by_middle + kMiddle * stride,
+           *ends = weighed + kMiddle * stride;
+    // No side has vertices of both ends: the middle lies between.
+    size_t front = 0;
+    while (front < count && in_front(sides[front].first)) ++front;
+    size_t left_front = front, left_back = front;
+
+    // Takahashi's recursion at both ends at once, of the vertex at hand and the next two.
+    Two z[kBand][kBand] = {};
+    const auto keep = [&](size_t i, int lane) {
+      const ContactSide& side = sides[i];
+      for (int r = 0; r < kBand; ++r) {
+        double at[3] = {};
+        for (int e = 0; e < 3; ++e)
+          for (int axis = 0; axis < 3; ++axis)
+            at[axis] = less(at[axis], -side.weight[lane == 0 ? e : 2 - e], z[r][e * D + axis][lane]);
+        for (size_t b = 0; b < 3; ++b) {
+          double sum = 0;
+          for (size_t axis = 0; axis < 3; ++axis) sum = less(sum, -side.axes[3 * b + axis], at[axis]);
+          own[9 * D * i + 3 * static_cast<size_t>(r) + b] = sum;
+        }
+      }
+    };
+    for (size_t p = half_; left_front > 0 || left_back < count;) {
+      --p;
+      const auto& at = columns_[p].at;
+      UNROLL for (int q = 0; q < D; ++q) {
+        const int k = D - 1 - q;
+        Two l[kBand];
+        UNROLL for (int r = k + 1; r < kBand; ++r) l[r] = load<Two>(at[place(r, k)]);
+        UNROLL for (int j = k + 1; j < kBand; ++j) {
+          Two sum{};
+          UNROLL for (int i = 0; i < kBand - 1 - k; ++i) {
+            const int r = kBand - 1 - i;
+            sum = less(sum, l[r], z[r][j]);
+          }
+          z[k][j] = z[j][k] = sum;
+        }
+        Two sum = load<Two>(at[place(k, k)]);
+        UNROLL for (int i = 0; i < kBand - 1 - k; ++i) {
+          const int r = kBand - 1 - i;
+          sum = less(sum, l[r], z[r][k]);
+        }
+        z[k][k] = sum;
+      }
+      while (left_front > 0 && front_column(sides[left_front - 1].first) == p) keep(--left_front, 0);
+      while (left_back < count && back_column(sides[left_back].first + 2) == p) keep(left_back++, 1);
+      for (int r = kMiddle; r-- > 0;)
+        for (int c = kMiddle; c-- > 0;) z[D + r][D + c] = z[r][c];
+    }
+
+    std::fill_n(by_middle, kMiddle * stride, 0.0);
+    couple_end<0>(sides, front, own, w, stride, by_middle, ends);
+    couple_end<1>(sides + front, count - front, own + 9 * D * front, w, stride, by_middle, ends);
+
+    // M = L D L^T.
+    for (size_t k = 0; k < kMiddle; ++k) {
+      double* y = by_middle + k * stride;
+      for (size_t j = 0; j < k; ++j)
+        for (size_t c = 0; c < 3 * contacts; ++c) y[c] = less(y[c], core_[k][j], by_middle[j * stride + c]);
+      for (size_t c = 0; c < stride; ++c) weighed[k * stride + c] = core_[k][k] * y[c];
+    }
+    add_outer(w, stride, 3 * contacts, by_middle, weighed, kMiddle);
+    return true;
+  }
+}
+
+void add_outer(double* w, size_t stride, size_t size, const double* y, const double* t, size_t rank) noexcept {
+  for (size_t i = 0; i < size; i += 3) {
+    const size_t rows = std::min<size_t>(3, size - i);
+    for (size_t c = 0; c < i + rows; c += kWide) {
+      Wide sum[3];
+      for (size_t r = 0; r < rows; ++r) sum[r] = load<Wide>(w + (i + r) * stride + c);
+      for (size_t k = 0; k < rank; ++k) {
+        const Wide right = load<Wide>(t + k * stride + c);
+        for (size_t r = 0; r < rows; ++r) sum[r] = less(sum[r], spread(-y[k * stride + i + r]), right);
+      }
+      for (size_t r = 0; r < rows; ++r) store(w + (i + r) * stride + c, sum[r]);
+    }
+  }
 }
 
 template class BlockBand<1>;

@@ -24,9 +24,23 @@
 #include <array>
 #include <cassert>
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 namespace ligature::rod {
+
+/// A contact's hold on three vertices in a row of one rod: a force f in its axes is weight[e] axes f at vertex first +
+/// e.
+struct ContactSide {
+  std::uint32_t first = 0;
+  std::uint32_t contact = 0;  ///< whose rows of the coupling matrix it is
+  double weight[3] = {};
+  const double* axes = nullptr;  ///< three columns of three, one after the other
+};
+
+/// Lower triangle of w += Y^T T, rows of Y and T `stride` apart as those of w. @param size of w, @param rank rows of Y
+void add_outer(double* w, std::size_t stride, std::size_t size, const double* y, const double* t,
+               std::size_t rank) noexcept;
 
 template <int D>
 class BlockBand {
@@ -84,6 +98,25 @@ class BlockBand {
   /// same bits. B: (D vertices of the window x count), the row of vertex `first` first.
   /// @pre the window is as widen() makes it. @rt O(vertices of the window * count), no allocation
   void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept;
+
+  /// Adds J A^-1 J^T to the lower triangle of w, after factor(), J the sides of contacts, without solving for columns:
+  ///
+  ///   A^-1 = [ends, the middle held]^-1 + P M^-1 P^T
+  ///
+  /// M the factored core, P what the ends' vertices do when the middle's two move. The first has no entries between the
+  /// ends; inside the band they follow by Takahashi's recursion from the middle outwards, from there on by back
+  /// substitution alone. A stretch without contacts so costs a back substitution of 2D columns.
+  /// Source: [Takahashi 1973].
+  /// @param sides first ascending                                                                     (count)
+  /// @param w rows `stride` apart, 3 contacts of them; stride a multiple of 4, at least that
+  /// @param work scratch, work_of_couple(count, stride) doubles
+  /// @returns false for a closed rod, fewer than six vertices, D below 3: nothing is done then
+  /// @rt O(vertices + count (vertices from the middle to the outermost side + count) + contacts^2), no allocation
+  bool couple(const ContactSide* sides, std::size_t count, std::size_t contacts, double* w, std::size_t stride,
+              double* work) const noexcept;
+  static constexpr std::size_t work_of_couple(std::size_t count, std::size_t stride) {
+    return 9 * D * count + (3 * D + 3) * (3 * count + 2 * D + 8) + 4 * D * stride;
+  }
 
  private:
   static constexpr int kBorder = 2 * D;  ///< scalar rows of the border
@@ -164,6 +197,11 @@ class BlockBand {
   void solve_all(double* b, std::size_t count) const noexcept;
   template <int X, bool Whole>
   void solve_window_tile(const Rows<false>& rows, std::size_t count) const noexcept;
+  /// One end's share of couple(). @param own of each side, its three columns at its three vertices
+  /// @param by_middle out: J P, a row for each of the middle's unknowns
+  template <int Lane>
+  void couple_end(const ContactSide* sides, std::size_t count, const double* own, double* w, std::size_t stride,
+                  double* by_middle, double* work) const noexcept;
 
   std::size_t vertices_ = 0;
   bool closed_ = false;

@@ -48,9 +48,11 @@ struct Timing {
   double prepared_s = 0;  ///< simulated until it was tight
   bool settled = false;   ///< the ends had come to rest by then
   Quantiles frame_ms, step_ms;
-  double penetration = 0;  ///< worst at the end of any frame, over the radius
-  double slip = 0;         ///< of a tail through the knot while timed, in diameters
-  double travel = 0;       ///< of the loaded ends along their loads while timed, in diameters
+  double penetration = 0;  ///< worst at the end of any frame, over the radius, of what the engine itself takes for
+                           ///< the surface: ours the tube round the spline, Bullet's capsules
+  double as_spline = 0, as_capsules = 0;  ///< the same of every engine's vertices, taken either way
+  double slip = 0;                        ///< of a tail through the knot while timed, in diameters
+  double travel = 0;                      ///< of the loaded ends along their loads while timed, in diameters
   bool finite = true;
   int contacts = 0, steps = 0, unconverged = 0;
   std::uint64_t hash = 0;
@@ -124,9 +126,12 @@ void time_frames(const KnotScene& scene, int frames, Engine& engine, Timing& tim
     timing.frame_ms.add(spent);
     after_frame();
     timing.finite = engine.finite();
-    if (timing.finite)
-      timing.penetration = std::max(timing.penetration, worst_penetration(engine.curves(), engine.smooth));
+    if (!timing.finite) continue;
+    const auto curves = engine.curves();
+    timing.as_spline = std::max(timing.as_spline, worst_penetration(curves, true));
+    timing.as_capsules = std::max(timing.as_capsules, worst_penetration(curves, false));
   }
+  timing.penetration = engine.smooth ? timing.as_spline : timing.as_capsules;
   if (!timing.finite) return;
   const auto end = engine.curves();
   timing.travel = travel(scene, start, end);
@@ -250,9 +255,9 @@ std::vector<BulletSettings> bullet_settings() {
 }
 
 void print_heading() {
-  std::fprintf(stderr, "  %-26s %7s %7s %7s %7s %7s %5s %9s %9s %8s %8s %8s %8s  %-16s\n", "processor time, ms", "p50",
-               "p99", "p99.9", "max", "1 step", "cont.", "residual", "contact", "penetr/r", "slip/d", "ends/d",
-               "joint/r", "state");
+  std::fprintf(stderr, "  %-26s %7s %7s %7s %7s %7s %5s %9s %9s %8s %8s %8s %8s %8s %8s  %-16s\n", "processor time, ms",
+               "p50", "p99", "p99.9", "max", "1 step", "cont.", "residual", "contact", "penetr/r", "spline", "capsules",
+               "slip/d", "ends/d", "joint/r", "state");
 }
 
 void print(const Timing& t) {
@@ -263,7 +268,7 @@ void print(const Timing& t) {
     std::fprintf(stderr, "%9s %9s ", "-", "-");
   else
     std::fprintf(stderr, "%9.1e %9.1e ", t.residual, t.contact_residual);
-  std::fprintf(stderr, "%8.4f %8.3f %8.3f ", t.penetration, t.slip, t.travel);
+  std::fprintf(stderr, "%8.4f %8.4f %8.4f %8.3f %8.3f ", t.penetration, t.as_spline, t.as_capsules, t.slip, t.travel);
   if (peer)
     std::fprintf(stderr, "%8.3f  ", t.worst_joint);
   else
@@ -300,6 +305,13 @@ std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& sce
   prepare(scene, most_s, false, engine, preparation);
   preparation.prepared_s += scene.prepare_s;
   dump(options, scene, "Bullet tight", tight.curves());
+  // Is it the same knot, as tight? Ends further along their loads: strands nearer, or joints open.
+  std::vector<Curve> ours_tight;
+  for (std::size_t t = 0; t < vertices.size(); ++t)
+    ours_tight.push_back({vertices[t], scene.params.threads[t].diameter_mm / 2});
+  std::fprintf(stderr,
+               "  Bullet begins with ours, tight; in %.1f s its loaded ends go %.2f diameters along their loads\n",
+               preparation.prepared_s - scene.prepare_s, travel(scene, ours_tight, tight.curves()));
 
   std::vector<Timing> timings;
   for (const BulletSettings& settings : bullet_settings()) {
@@ -351,6 +363,8 @@ json to_json(const Timing& t) {
            {"step_ms_max", t.step_ms.max()},
            {"contacts_max", t.contacts},
            {"penetration_over_radius", t.penetration},
+           {"penetration_as_spline", t.as_spline},
+           {"penetration_as_capsules", t.as_capsules},
            {"slip_over_diameter", t.slip},
            {"ends_over_diameter", t.travel},
            {"state_hash", hash}};
@@ -408,14 +422,22 @@ json compare(const Timing& ours, const std::vector<Timing>& peers) {
     }
     const double faster = peer->frame_ms.at(0.99) / ours.frame_ms.at(0.99);
     // Less than a millionth of a radius is none.
-    const double deeper = std::max(peer->penetration, 1e-6) / std::max(ours.penetration, 1e-6);
+    const auto ratio = [](double theirs, double own) { return std::max(theirs, 1e-6) / std::max(own, 1e-6); };
+    const double deeper = ratio(peer->penetration, ours.penetration);
+    const double as_spline = ratio(peer->as_spline, ours.as_spline);
+    const double as_capsules = ratio(peer->as_capsules, ours.as_capsules);
     const bool equal = peer->slip <= ours.slip + 0.5;
-    std::fprintf(stderr, "  against %-28s %6.2f times faster at p99, its penetration %.4g times ours%s\n",
-                 (peer->name + ":").c_str(), faster, deeper, equal ? "" : ", and its knot slips more");
+    std::fprintf(
+        stderr,
+        "  against %-28s %6.2f times faster at p99, its penetration %.3g times ours (as splines %.3g, as capsules "
+        "%.3g)%s\n",
+        (peer->name + ":").c_str(), faster, deeper, as_spline, as_capsules, equal ? "" : ", and its knot slips more");
     out.push_back({{"peer", peer->name},
                    {"finite", true},
                    {"times_faster_p99", faster},
                    {"penetration_ratio", deeper},
+                   {"penetration_ratio_as_spline", as_spline},
+                   {"penetration_ratio_as_capsules", as_capsules},
                    {"equal_slip", equal}});
   }
   return out;

@@ -34,6 +34,7 @@ struct Scene {
   Random random{11};
   std::vector<Strand> strands;
   std::vector<std::unique_ptr<ThreadInverse>> inverses;
+  std::vector<bool*> couples;  // of each of them
   std::vector<MatrixXd> matrices;
   std::vector<StrandContact> contacts;
   std::vector<Matrix3d> axes;
@@ -48,6 +49,7 @@ struct Scene {
     matrices.push_back(fill<D>(inverse->band, n, closed, middle, random));
     EXPECT_EQ(inverse->band.factor(), 0);
     BandInverse<D>& made = *inverse;
+    couples.push_back(&made.couples);
     inverses.push_back(std::move(inverse));
     return made;
   }
@@ -94,7 +96,7 @@ MatrixXd matrix(const Coupling& coupling, std::size_t count) {
   return padded_matrix(coupling, count).leftCols(static_cast<Index>(3 * count));
 }
 
-void expect_right(const Scene& scene, const std::string& name) {
+void expect_right_one_way(const Scene& scene, const std::string& name) {
   Coupling coupling = scene.coupling();
   InlineExecutor inline_executor;
   scene.build(coupling, inline_executor);
@@ -109,6 +111,13 @@ void expect_right(const Scene& scene, const std::string& name) {
   EXPECT_TRUE((all.rightCols(all.cols() - w.cols()).array() == 0).all()) << name;
   const VectorXd eigenvalues = Eigen::SelfAdjointEigenSolver<MatrixXd>(w, Eigen::EigenvaluesOnly).eigenvalues();
   EXPECT_GT(eigenvalues[0], -1e-12 * eigenvalues[eigenvalues.size() - 1]) << name;
+}
+
+void expect_right(const Scene& scene, const std::string& name) {
+  for (const bool sides : {false, true}) {
+    for (bool* may : scene.couples) *may = sides;
+    expect_right_one_way(scene, name + (sides ? ", by sides" : ", by columns"));
+  }
 }
 
 // Few vertices: columns are theirs; many: the contacts'.

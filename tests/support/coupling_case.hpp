@@ -3,6 +3,7 @@
 #include <Eigen/Dense>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -43,6 +44,11 @@ class BandInverse final : public contact::ThreadInverse {
     solve_band(b, count, first, last);
     for (std::size_t r = 0; r < kRows * window; ++r)
       for (std::size_t k = 0; k < count; ++k) b[r * count + k] -= z(r) * along[k];
+  }
+  bool couples = true;  ///< or columns have to be solved
+  bool couple(rod::ContactSide* sides, std::size_t count, std::size_t contacts, double* w, std::size_t stride,
+              double* work) const noexcept override {
+    return couples && correction.size() == 0 && band.couple(sides, count, contacts, w, stride, work);
   }
   /// Adds sigma g g^T to the factored band's matrix.
   void add_rank_one(const VectorXd& g, double sigma) {
