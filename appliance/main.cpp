@@ -110,7 +110,7 @@ int become(const char* name, const char* self, const std::vector<std::string>& a
 }
 
 struct SimArguments {
-  std::string scenario, out, plot;
+  std::string scenario, out, plot, dump_contacts;
   std::vector<std::string> expect;
   std::size_t width = 1;
   bool json = false, every_step = false;
@@ -121,6 +121,7 @@ int sim(const SimArguments& arguments) {
   options.scenario = simulate::resolve_scenario(arguments.scenario, data_dirs());
   options.out = arguments.out;
   options.plot = arguments.plot;
+  options.dump_contacts = arguments.dump_contacts;
   options.expect = arguments.expect;
   options.width = arguments.width;
   options.every_step = arguments.every_step;
@@ -145,6 +146,8 @@ constexpr const char* kSimFooter =
 --plot draws the curves at the start, between and at the end from two sides, nearer strands over farther ones, a close-up
 of where strands meet with their contacts, the energies, and twist, writhe and link (where anything is twisted) or the
 speed over time.
+--dump-contacts writes STEP.txt as often as the state is written (--every-step: each step): mu, q, warm start and matrix of
+the last contact problem between strands that the step solved, u = W r + q, rows (n, t1, t2) of each contact, mm and uN.
 --expect rest    every vertex is slower than rest_speed_mm_per_s at the end, and nothing drives or changes anything
 --expect holds   something was tied when the loads were full (all ramps over) and is at the end, and no tail slid by more
                  than two diameters in between: an end that nothing holds or pulls, by as much thread as was drawn into
@@ -159,9 +162,11 @@ Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png
 
 constexpr const char* kBenchFooter =
     R"(A word after `bench` asks for one table: rod (a thread of 100 to 30000 vertices, beside LAPACK and Eigen), coupling
-(the matrix between contacts) or knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
+(the matrix between contacts), cones (contact forces against iterations, with and without warm start; VRIPHYS figure 6) or
+knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
 one all of them, after the plumbing and the stages on the demo recording. Further options go to ligature-bench:
   --json --profile FILE
+  cones: --plot FILE.svg|FILE.png
   knots: --scene NAME --frames N --no-peer --peer-only --iterations N --contact-iterations N --brief --dump FOLDER
 Exit: 0 measured, 1 the stages or knots could not be measured, 2 refused.
 Example: ligature bench knots --scene reef-10-0 --frames 50 --no-peer)";
@@ -221,7 +226,7 @@ int run_command(int argc, char** argv) {
   doctor_verb->add_flag("--json", doctor_json, "print the findings as one JSON object");
   doctor_verb->footer("Example: ligature doctor");
 
-  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, rod, coupling, knots");
+  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, rod, coupling, cones, knots");
   bench_verb->prefix_command();
   bench_verb->footer(kBenchFooter);
 
@@ -240,6 +245,10 @@ int run_command(int argc, char** argv) {
   sim_verb
       ->add_option("--plot", sim_arguments.plot,
                    "picture of curves, energies and twist: FILE.svg or FILE.png; its folder is made when missing")
+      ->check(named);
+  sim_verb
+      ->add_option("--dump-contacts", sim_arguments.dump_contacts,
+                   "folder for the contact problems between strands, one file a written state; made when missing")
       ->check(named);
   sim_verb
       ->add_option("--expect", sim_arguments.expect,

@@ -133,6 +133,17 @@ bool slow(const world::World& world, double speed_mm_per_s) {
   return true;
 }
 
+/// The contact problem that a step solved, to a file of its own: STEP.txt, six digits.
+Result<void> dump_contacts(const world::World& world, const std::filesystem::path& folder, std::uint64_t step) {
+  const std::string problem = world.contact_problem();
+  if (problem.empty()) return {};
+  auto file = StreamedFile::open(folder / fmt::format("{:06}.txt", step));
+  if (!file) return unexpected(file.error());
+  file->print("{}", problem);
+  if (auto finished = file->finish(); !finished) return finished;
+  return file->commit();
+}
+
 class Progress {
  public:
   Progress(bool shown, double duration_s) : shown_(shown), duration_s_(duration_s) {}
@@ -226,6 +237,14 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     files = std::move(*opened);
   }
 
+  if (!options.dump_contacts.empty()) {
+    std::error_code wrong;
+    std::filesystem::create_directories(options.dump_contacts, wrong);
+    if (wrong)
+      return usage_error(fmt::format("--dump-contacts {}: cannot be made: {}: name another folder",
+                                     options.dump_contacts.string(), wrong.message()));
+  }
+
   StageTimes times(params.step_s);
   world.observe_stages(&StageTimes::stage_done, &times);
   Statistics statistics(params, scenario.duration_s,
@@ -277,7 +296,12 @@ Result<SimOutcome> simulate(const SimOptions& options) {
         files->write_timing(step, t_s, times, report);
         if (!files->good()) break;  // commit() says why
       }
-      if (period.due(t_s)) write(step);
+      if (period.due(t_s)) {
+        write(step);
+        if (!options.dump_contacts.empty() && report.contact_iterations > 0)
+          if (auto dumped = dump_contacts(world, options.dump_contacts, step); !dumped)
+            return failure(dumped.error().message);
+      }
       if (plot_file) history.add(world, step, false);
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;

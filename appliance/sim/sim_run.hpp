@@ -14,9 +14,10 @@ inline constexpr std::size_t kMostWidth = 16;
 
 struct SimOptions {
   std::filesystem::path scenario;
-  std::filesystem::path out;        ///< folder of summary.json and the tables; empty: none are written
-  std::filesystem::path plot;       ///< .svg or .png; empty: no picture
-  std::vector<std::string> expect;  ///< "rest", "holds", "opens", "knot=NAME"
+  std::filesystem::path out;            ///< folder of summary.json and the tables; empty: none are written
+  std::filesystem::path plot;           ///< .svg or .png; empty: no picture
+  std::filesystem::path dump_contacts;  ///< folder of contact problems between strands; empty: none are written
+  std::vector<std::string> expect;      ///< "rest", "holds", "opens", "knot=NAME"
   std::size_t width = 1;    ///< threads that share the work of a step, the caller's one of them; 1 to kMostWidth
   bool every_step = false;  ///< writes curves and energies after every step, whatever output.every_s says
   bool progress = false;    ///< a line on standard error that moves

@@ -419,6 +419,13 @@ std::uint64_t World::state_hash() const noexcept {
   return hash.value();
 }
 
+std::string World::contact_problem() const {
+  if (state_->coupled.empty()) return {};
+  const contact::CoupledStep& step = state_->coupled.front();
+  const contact::ConeProblem problem = step.last_problem();
+  return problem.count > 0 ? contact::print_cone_problem(problem, step.last_start()) : std::string();
+}
+
 void World::observe_stages(StageObserver observer, void* context) noexcept {
   state_->observer = observer;
   state_->observer_context = context;

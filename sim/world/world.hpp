@@ -5,6 +5,7 @@
 /// No clock, files, logging or threads in here; after create() no allocation, lock or exception.
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "sim/base/executor.hpp"
 #include "sim/base/result.hpp"
@@ -91,6 +92,9 @@ class World {
   /// In the order of WorldParams: thread by thread, clamp by clamp.
   std::vector<ClampMeasure> clamps() const;
   std::vector<ContactMeasure> contacts() const;
+  /// The last contact problem between strands that a step solved, with the forces it began from, as
+  /// contact::parse_cone_problem() reads it; empty if there was none.
+  std::string contact_problem() const;
   /// How far an obstacle has come from where the parameters have it [mm].
   Vec3 obstacle_shift(std::size_t obstacle) const noexcept;
 

@@ -33,13 +33,18 @@ Vec3 vec3(const btVector3& v) {
 
 /// Pairs of the same thread whose arc keeps them from touching are no business of the narrow phase.
 struct NeighboursApart : btOverlapFilterCallback {
-  std::vector<int> reach;  ///< of each thread: segments so near in the chain do not collide
+  std::vector<double> reach;                ///< of each thread: pi h of arc
+  std::vector<std::vector<double>> middle;  ///< of each segment of each thread, along it
+  std::vector<std::vector<double>> length;
   bool needBroadphaseCollision(btBroadphaseProxy* a, btBroadphaseProxy* b) const override {
     const auto* x = static_cast<const btCollisionObject*>(a->m_clientObject);
     const auto* y = static_cast<const btCollisionObject*>(b->m_clientObject);
     if (x->isStaticOrKinematicObject() && y->isStaticOrKinematicObject()) return false;
-    return x->getUserIndex() != y->getUserIndex() ||
-           std::abs(x->getUserIndex2() - y->getUserIndex2()) > reach[static_cast<std::size_t>(x->getUserIndex())];
+    if (x->getUserIndex() != y->getUserIndex()) return true;
+    const auto t = static_cast<std::size_t>(x->getUserIndex());
+    const auto i = static_cast<std::size_t>(x->getUserIndex2()), j = static_cast<std::size_t>(y->getUserIndex2());
+    if (i + 1 == j || j + 1 == i) return false;
+    return std::abs(middle[t][i] - middle[t][j]) > reach[t] + 0.25 * (length[t][i] + length[t][j]);
   }
 };
 
@@ -57,7 +62,8 @@ struct Hold {
   bool active = false;
 };
 
-std::size_t vertex_of(const world::Place& place, std::size_t vertices, double segment) {
+/// @param along_mm where the vertices are, along the thread
+std::size_t vertex_of(const world::Place& place, std::size_t vertices, const std::vector<double>& along_mm) {
   switch (place.kind) {
     case world::Place::Kind::first:
       return 0;
@@ -68,7 +74,11 @@ std::size_t vertex_of(const world::Place& place, std::size_t vertices, double se
     case world::Place::Kind::arc:
       break;
   }
-  return std::min(static_cast<std::size_t>(std::lround(place.s_mm / segment)), vertices - 1);
+  const auto after = std::lower_bound(along_mm.begin(), along_mm.end(), place.s_mm);
+  if (after == along_mm.begin()) return 0;
+  if (after == along_mm.end()) return vertices - 1;
+  const auto i = static_cast<std::size_t>(after - along_mm.begin());
+  return place.s_mm - along_mm[i - 1] < along_mm[i] - place.s_mm ? i - 1 : i;
 }
 
 }  // namespace
@@ -80,7 +90,7 @@ struct BulletChain::State {
   double scale = 1;                     ///< units per mm
   double load_scale = 0;                ///< Bullet's force per uN
   std::vector<double> radius;           ///< of each thread, in units
-  std::vector<double> half;             ///< half a segment of each thread, in units
+  std::vector<double> half;             ///< half a segment of each body, in units
   std::vector<std::size_t> first_body;  ///< of each thread, and one behind the last
   double time_s = 0;
   double work_from_s = world::kForever, work_share = 0, work_spin = 0, work_period_s = 1;
@@ -140,22 +150,33 @@ struct BulletChain::State {
     const world::ThreadParams& thread = params.threads[t];
     const std::vector<Vec3>& x = vertices[t];
     const std::size_t first = bodies.size(), segments = x.size() - 1;
-    const double segment = length_of(x) / static_cast<double>(x.size() - 1) * scale, h = thread.diameter_mm / 2 * scale;
+    const double h = thread.diameter_mm / 2 * scale;
     first_body.push_back(first);
     radius.push_back(h);
-    half.push_back(segment / 2);
-    filter.reach.push_back(static_cast<int>(std::floor(std::numbers::pi * h / segment + 0.5)));
-    shapes.push_back(std::make_unique<btCapsuleShapeX>(number(h), number(segment)));
-    btVector3 inertia;
-    shapes.back()->calculateLocalInertia(1, inertia);
-    const btScalar most = std::max({inertia.x(), inertia.y(), inertia.z()});
-    inertia.setValue(spins ? most : kNoRolling * most, most, most);
+    std::vector<double> along_mm{0}, middle, length;  // the first in rest lengths, where those are alike
+    double along = 0;
+    for (std::size_t i = 0; i < segments; ++i) {
+      const double l = norm(x[i + 1] - x[i]);
+      middle.push_back((along + l / 2) * scale);
+      along += l;
+      length.push_back(l * scale);
+      half.push_back(l * scale / 2);
+      along_mm.push_back(thread.coarsest_mm > 0 ? along : along_mm.back() + thread.segment_mm);
+    }
+    filter.reach.push_back(std::numbers::pi * h);
+    filter.middle.push_back(middle);
+    filter.length.push_back(length);
 
     double friction = params.friction.thread_thread;  // as it is in the end
     for (const auto& entry : params.schedule)
       if (entry.key == world::ScheduleEntry::Key::friction_thread_thread) friction = entry.value;
     for (std::size_t i = 0; i < segments; ++i) {
       const btVector3 a = vector(scale * x[i]), b = vector(scale * x[i + 1]);
+      shapes.push_back(std::make_unique<btCapsuleShapeX>(number(h), number(length[i])));
+      btVector3 inertia;
+      shapes.back()->calculateLocalInertia(1, inertia);
+      const btScalar most = std::max({inertia.x(), inertia.y(), inertia.z()});
+      inertia.setValue(spins ? most : kNoRolling * most, most, most);
       const btQuaternion turn = shortestArcQuat(btVector3(1, 0, 0), (b - a).normalized());
       btRigidBody::btRigidBodyConstructionInfo how(1, nullptr, shapes.back().get(), inertia);
       how.m_startWorldTransform = btTransform(turn, (a + b) / 2);
@@ -173,13 +194,13 @@ struct BulletChain::State {
       bodies.push_back(std::move(body));
     }
     for (const world::ClampParams& clamp : thread.clamps) {
-      const std::size_t vertex = vertex_of(clamp.at, x.size(), thread.segment_mm);
+      const std::size_t vertex = vertex_of(clamp.at, x.size(), along_mm);
       const bool at_end = vertex == segments;
       const std::size_t index = first + (at_end ? vertex - 1 : vertex);
       Hold hold;
       hold.clamp = clamp;
       hold.body = bodies[index].get();
-      hold.pivot = {number(at_end ? segment / 2 : -segment / 2), 0, 0};
+      hold.pivot = {number(at_end ? half[index] : -half[index]), 0, 0};
       if (clamp.hold == world::ClampParams::Hold::frame) {
         hold.body->setMassProps(0, {0, 0, 0});
         hold.body->setCollisionFlags((hold.body->getCollisionFlags() & ~btCollisionObject::CF_STATIC_OBJECT) |
@@ -194,13 +215,13 @@ struct BulletChain::State {
     }
     for (std::size_t i = first; i < bodies.size(); ++i) world->addRigidBody(bodies[i].get());
     for (std::size_t i = first; i + 1 < bodies.size(); ++i) {
-      const btVector3 end(number(segment / 2), 0, 0);
+      const btVector3 end(number(half[i]), 0, 0), begin(number(-half[i + 1]), 0, 0);
       if (!spins) {
-        joints.push_back(std::make_unique<btPoint2PointConstraint>(*bodies[i], *bodies[i + 1], end, -end));
+        joints.push_back(std::make_unique<btPoint2PointConstraint>(*bodies[i], *bodies[i + 1], end, begin));
       } else {
         btTransform in_a, in_b;
         in_b.setIdentity();
-        in_b.setOrigin(-end);
+        in_b.setOrigin(begin);
         in_a.setIdentity();
         in_a.setOrigin(end);
         // Frames agree about the axis where the thread is drawn straight.
@@ -211,8 +232,9 @@ struct BulletChain::State {
         joint->setAngularUpperLimit({0, -1, -1});
         for (const int axis : {4, 5}) {
           joint->enableSpring(axis, true);
-          joint->setStiffness(axis, number(kBend * double(most) / (kStep_s * kStep_s)));
-          joint->setDamping(axis, number(0.1 * double(most) / kStep_s));
+          const double most = 1 / double(bodies[i]->getInvInertiaDiagLocal().y());
+          joint->setStiffness(axis, number(kBend * most / (kStep_s * kStep_s)));
+          joint->setDamping(axis, number(0.1 * most / kStep_s));
           joint->setEquilibriumPoint(axis, 0);
         }
         joints.push_back(std::move(joint));
@@ -224,10 +246,10 @@ struct BulletChain::State {
       world->addConstraint(joint.get(), true);
     }
     for (const world::ForceParams& force : thread.forces) {
-      const std::size_t vertex = vertex_of(force.at, x.size(), thread.segment_mm);
+      const std::size_t vertex = vertex_of(force.at, x.size(), along_mm);
       const bool at_end = vertex == segments;
-      pulls.push_back(
-          {first + (at_end ? vertex - 1 : vertex), {number(at_end ? segment / 2 : -segment / 2), 0, 0}, force});
+      const std::size_t index = first + (at_end ? vertex - 1 : vertex);
+      pulls.push_back({index, {number(at_end ? half[index] : -half[index]), 0, 0}, force});
     }
   }
 
@@ -319,9 +341,10 @@ std::vector<Curve> BulletChain::curves() const {
   for (std::size_t t = 0; t < state_->radius.size(); ++t) {
     Curve curve;
     curve.radius = state_->radius[t] / state_->scale;
-    const btVector3 end(number(state_->half[t]), 0, 0);
-    btVector3 before = state_->bodies[state_->first_body[t]]->getWorldTransform() * -end;
+    btVector3 before;
     for (std::size_t i = state_->first_body[t]; i < state_->first_body[t + 1]; ++i) {
+      const btVector3 end(number(state_->half[i]), 0, 0);
+      if (i == state_->first_body[t]) before = state_->bodies[i]->getWorldTransform() * -end;
       const btTransform& pose = state_->bodies[i]->getWorldTransform();
       curve.x.push_back((1 / state_->scale) * vec3((before + pose * -end) / 2));
       before = pose * end;
@@ -335,10 +358,10 @@ std::vector<Curve> BulletChain::curves() const {
 double BulletChain::worst_joint() const {
   double worst = 0;
   for (std::size_t t = 0; t < state_->radius.size(); ++t) {
-    const btVector3 end(number(state_->half[t]), 0, 0);
     for (std::size_t i = state_->first_body[t]; i + 1 < state_->first_body[t + 1]; ++i) {
+      const btVector3 end(number(state_->half[i]), 0, 0), begin(number(-state_->half[i + 1]), 0, 0);
       const btVector3 gap =
-          state_->bodies[i]->getWorldTransform() * end - state_->bodies[i + 1]->getWorldTransform() * -end;
+          state_->bodies[i]->getWorldTransform() * end - state_->bodies[i + 1]->getWorldTransform() * begin;
       worst = std::max(worst, double(gap.length()) / state_->radius[t]);
     }
   }

@@ -43,7 +43,7 @@ struct BulletSettings {
 
 class BulletChain {
  public:
-  /// @param vertices of each thread at `time_s` [mm]; segments, all of the mean length, join them
+  /// @param vertices of each thread at `time_s` [mm]; capsules join them, each as long as the way between two
   BulletChain(const world::WorldParams& params, const std::vector<std::vector<Vec3>>& vertices, double time_s,
               const BulletSettings& settings);
   ~BulletChain();

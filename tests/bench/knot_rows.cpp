@@ -64,11 +64,12 @@ struct Timing {
   double worst_joint = 0;
 };
 
-/// How far the loaded ends went along their loads, all together, in diameters.
+/// How far the ends went along the loads that last, all together, in diameters. (A stretchy thread's swing with them.)
 double travel(const KnotScene& scene, const std::vector<Curve>& from, const std::vector<Curve>& to) {
   double sum = 0;
   for (std::size_t t = 0; t < scene.params.threads.size(); ++t)
     for (const auto& force : scene.params.threads[t].forces) {
+      if (force.until_s < world::kForever) continue;
       const bool first = force.at.kind == world::Place::Kind::first;
       const Vec3 moved = first ? to[t].x.front() - from[t].x.front() : to[t].x.back() - from[t].x.back();
       sum += dot(moved, force.force) / norm(force.force) / (2 * to[t].radius);
@@ -282,14 +283,17 @@ void print(const Timing& t) {
 }
 
 std::vector<Timing> time_bullet(const KnotOptions& options, const KnotScene& scene) {
-  // From where ours has come after its preparation, so that all begin with the same tight knot; Bullet then comes to
-  // rest under its load, and every setting has a second of its own before it is worked and timed.
+  // From where ours has come after its preparation, so that all begin with the same tight knot, in the same segments
+  // (those of an adaptive thread as they are then); Bullet then comes to rest under its load, and every setting has a
+  // second of its own before it is worked and timed.
   world::WorldParams params = scene.params;
   params.solver.iterations = options.iterations;
   params.solver.contact_iterations = options.contact_iterations;
-  for (world::ThreadParams& thread : params.threads) thread.coarsest_mm = 0;  // a chain's capsules are of one length
   auto ours = world::World::create(params, scene.capacity);
-  if (!ours) return {};
+  if (!ours) {
+    std::fprintf(stderr, "  no peer: %s\n", ours.error().message.c_str());
+    return {};
+  }
   for (int k = 0; k < static_cast<int>(std::lround(scene.prepare_s / params.step_s)); ++k) ours->step({});
   std::vector<std::vector<Vec3>> vertices;
   for (std::size_t t = 0; t < ours->thread_count(); ++t) vertices.push_back(ours->shape(t).x);

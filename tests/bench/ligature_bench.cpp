@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/bench/cone_rows.hpp"
 #include "tests/bench/knot_rows.hpp"
 #include "tests/bench/table.hpp"
 
@@ -51,7 +52,9 @@ std::string Table::json() const {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ligature-bench [rod | coupling | knots] [--json] [--profile FILE]   e.g. ligature bench rod --json\n"
+    "usage: ligature-bench [rod | coupling | cones | knots] [--json] [--profile FILE]   e.g. ligature bench rod "
+    "--json\n"
+    "       cones: [--plot FILE.svg|FILE.png]\n"
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
     "              [--iterations N] [--contact-iterations N] [--brief]\n";
 
@@ -68,7 +71,8 @@ bool read_count(const char* text, int& count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false, coupling = false, knots = false;
+  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false;
+  std::string plot;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
   for (int i = 1; i < argc; ++i) {
@@ -85,6 +89,10 @@ int main(int argc, char** argv) {
       all = false, rod = true;
     } else if (word == "coupling") {
       all = false, coupling = true;
+    } else if (word == "cones") {
+      all = false, cones = true;
+    } else if (cones && word == "--plot" && more) {
+      plot = argv[++i];
     } else if (word == "knots") {
       all = false, knots = true;
     } else if (knots && word == "--scene" && more) {
@@ -123,6 +131,9 @@ int main(int argc, char** argv) {
   if (all || coupling) {
     table.heading("Coupling matrix");
     ligature::bench::measure_coupling(table);
+  }
+  if (all || cones) {
+    if (!ligature::bench::measure_cones(table, plot)) return cones ? 2 : 1;
   }
   if (all || knots) {
     if (!ligature::bench::measure_knots(table, knot_options)) return knots ? 2 : 1;
