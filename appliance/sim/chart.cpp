@@ -117,7 +117,7 @@ void draw_chart(Drawing& drawing, const Box& box, const ChartSettings& settings,
   }
   drawing.line({{in.x, in.y}, {in.right(), in.y}, {in.right(), in.bottom()}, {in.x, in.bottom()}, {in.x, in.y}}, kFrame,
                1);
-  drawing.text({in.x + 0.5 * in.width, in.bottom() + 36}, "time, s", kLabelSize, kSoft, Anchor::middle);
+  drawing.text({in.x + 0.5 * in.width, in.bottom() + 36}, settings.t_title, kLabelSize, kSoft, Anchor::middle);
 
   for (const double level : settings.levels) {
     const double y = in.bottom() - v_axis.at(level) * in.height;

@@ -31,7 +31,8 @@ struct Series {
 };
 
 struct ChartSettings {
-  std::string title;  ///< what and in which unit
+  std::string title;                ///< what and in which unit
+  std::string t_title = "time, s";  ///< below
   bool log_t = false, log_v = false;
   double t_least = 0;          ///< log_t: where the axis begins
   double most_decades = 12;    ///< log_v: of the axis, from the top

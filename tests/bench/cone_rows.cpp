@@ -139,15 +139,16 @@ bool measure_cones(Table& table, const std::string& plot) {
   table.attach("cones", rows.dump());
   if (plot.empty()) return true;
 
-  simulate::Drawing drawing(1100, 430);
-  const std::array<const char*, 2> titles{"error of contact forces |r - r*| / |r*|, median, against iterations",
-                                          "natural map residual, median, against iterations"};
+  simulate::Drawing drawing(900, 760);
+  const std::array<const char*, 2> titles{"error of contact forces |r - r*| / |r*|, median",
+                                          "natural map residual, median"};
   for (std::size_t which = 0; which < 2; ++which) {
     simulate::ChartSettings settings;
     settings.title = titles[which];
+    settings.t_title = "iterations";
     settings.log_v = true;
     settings.most_decades = 10;
-    simulate::draw_chart(drawing, {20 + 540 * static_cast<double>(which), 15, 520, 400}, settings, curves[which]);
+    simulate::draw_chart(drawing, {20, 15 + 370 * static_cast<double>(which), 860, 350}, settings, curves[which]);
   }
   std::string picture;
   if (svg) {

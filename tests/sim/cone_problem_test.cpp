@@ -268,7 +268,12 @@ TEST(ConeSet, EveryKeptProblemIsSolvedAsWellAsBefore) {
               {"loose_12.txt", 5e-11, 7e-8, 7e-8},  // soft as a whole: see ThreadThatOnlyDragHoldsDoesNotPenetrate
               {"redundant_10.txt", 1.1e-6, 3.7e-2, 3.9e-2},
               {"overhand_16_hard.txt", 1.2e-4, 8.1e-3, 8.5e-3},  // tightening knots, as a step met them
-              {"reef_30.txt", 9e-7, 1.2e-3, 1.2e-3}};
+              {"reef_30.txt", 9e-7, 1.2e-3, 1.2e-3},
+              // The same on smooth centrelines: `ligature sim knot/... --dump-contacts`.
+              {"overhand_smooth_13.txt", 4.5e-11, 2.1e-3, 2.1e-3},
+              {"overhand_10_0_7.txt", 4.5e-7, 6.3e-3, 6.3e-3},
+              {"overhand_10_0_tight_9.txt", 3e-10, 6.5e-9, 4.5e-9},
+              {"plectoneme_8.txt", 6e-8, 5.6e-7, 4e-7}};
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(LIGATURE_CONE_PROBLEMS))
     files += entry.path().extension() == ".txt";
