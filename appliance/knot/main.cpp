@@ -81,6 +81,7 @@ int identify_files(const Arguments& arguments) {
     if (!question.closed) remarks.front() += fmt::format(", confidence {:.2f}", found->answer.confidence);
     if (!found->answer.linking.empty())
       remarks.front() += fmt::format(", linking {}", fmt::join(found->answer.linking, ", "));
+    if (found->answer.throws) remarks.front() += fmt::format(", throws {}", *found->answer.throws);
     const auto picture = knot::picture_svg(knot::factors_in_a_ring(found->diagram), found->answer.name, remarks);
     if (!picture) return complain({Error::Kind::failed, arguments.plot + ": " + picture.error().message});
     if (const auto written = config::write_file_atomically(arguments.plot, *picture); !written)
