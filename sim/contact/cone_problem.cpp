@@ -14,6 +14,11 @@ constexpr int kLastSweeps = 2;                 // of exact local solutions end a
 constexpr int kMostRoundsInVain = 40;          // without a better point
 constexpr std::size_t kUnknownsPerRound = 50;  // a factorisation costs as much as its unknowns over this
 constexpr std::size_t kMostSplit = 640;        // contacts; above, sweeps are all there is
+constexpr std::size_t kMostNewton = 384;       // contacts that are pressed, of Newton's steps
+constexpr std::size_t kUnknownsPerStep = 25;   // such a step costs as much as its unknowns over this
+constexpr int kMostSteps = 6;                  // at a time
+constexpr int kMostParts = 2;                  // tries of such a step, each half as long
+constexpr double kWorthIt = 0.5;               // of the misfit, that a step must leave no more than
 
 bool finite(const double* x, std::size_t n) {
   double sum = 0;  // a NaN or an infinity survives any sum of products with zero
@@ -66,8 +71,10 @@ ConeSolver::ConeSolver(std::size_t most_contacts)
       way_(3 * most_contacts),
       u_way_(3 * most_contacts),
       best_(3 * most_contacts),
+      swept_(3 * most_contacts),
       taken_(most_contacts),
-      splitting_(std::min(most_contacts, kMostSplit)) {}
+      splitting_(std::min(most_contacts, kMostSplit)),
+      newton_(std::min(most_contacts, kMostNewton)) {}
 
 ConeSolver::Misfit ConeSolver::misfit(const ConeProblem& problem, const double* r) const noexcept {
   Norms norms;
@@ -192,7 +199,45 @@ int ConeSolver::thesis(const ConeProblem& problem, const ConeSettings& settings,
   return done;
 }
 
-// Sweeps as long as they promise to do; else the splitting, from the best so far; the best of all is returned.
+// Away from a solution the contacts' states are wrong, and a step may lead anywhere: it is shortened until the misfit
+// falls. `before_` is the target, `u_before_` where the step began.
+int ConeSolver::newton(const ConeProblem& problem, const ConeSettings& settings, double* r, int most) noexcept {
+  const std::size_t n = 3 * problem.count;
+  int done = 0, steps = 0;
+  if (!settings.newton) return 0;
+  const bool both = settings.residual_target > 0 && settings.motion_target < std::numeric_limits<double>::infinity();
+  const auto short_of = [&](const Misfit& m) {  // its target
+    return both ? std::max(m.relative / settings.residual_target, m.motion / settings.motion_target) : m.relative;
+  };
+  Misfit now = misfit(problem, r);
+  while (!reached(settings, now)) {
+    const std::size_t unknowns = newton_.look(problem, contact_.data(), r, u_.data());
+    const int cost = 1 + static_cast<int>(unknowns / kUnknownsPerStep);
+    if (unknowns == 0 || done + cost > most || steps++ == kMostSteps) return done;
+    done += cost;
+    if (!newton_.aim(problem, before_.data())) return done;
+    std::copy_n(r, n, u_before_.data());
+    Misfit tried;
+    double part = 1;
+    for (int k = 0; k < kMostParts; ++k, part *= 0.5) {
+      for (std::size_t j = 0; j < n; ++j) r[j] = u_before_[j] + part * (before_[j] - u_before_[j]);
+      for (std::size_t i = 0; i < problem.count; ++i) contact_[i].project(r + 3 * i);
+      move(problem, r, u_.data());
+      tried = misfit(problem, r);
+      if (short_of(tried) < (1 - 0.1 * part) * short_of(now)) break;
+    }
+    if (!(short_of(tried) <= kWorthIt * short_of(now))) {
+      std::copy_n(u_before_.data(), n, r);
+      move(problem, r, u_.data());
+      return done;
+    }
+    now = tried;
+  }
+  return done;
+}
+
+// Sweeps as long as they promise to do; else Newton's method, else the splitting, from the best so far; the best of all
+// is returned.
 int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
   const std::size_t m = problem.count, n = 3 * m;
   Misfit now = misfit(problem, r), least = now;
@@ -226,22 +271,38 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
     return done;
   }
   back();
-  // Contacts far from touching would cost much and change nothing; the sweeps below see all.
+  const auto finish = [&](int most) {
+    done += newton(problem, settings, r, most);
+    look();
+  };
+  std::copy_n(r, n, swept_.data());
   double near = least.motion;
+  finish(settings.iterations - done);
+  if (over()) {
+    std::copy_n(best_.data(), n, r);
+    return done;
+  }
+  // From where the sweeps ended: what Newton's method was stopped at may be good for nothing but its misfit.
+  std::copy_n(swept_.data(), n, r);
+  move(problem, r, u_.data());
+  // Contacts far from touching would cost much and change nothing; the sweeps below see all.
   for (std::size_t i = 0; i < m; ++i) near = std::max(near, -u_[3 * i]);
   std::size_t count = 0;
   for (std::size_t i = 0; i < m; ++i)
     if (contact_[i].wn > 0 && (r[3 * i] > 0 || u_[3 * i] <= kNear * near)) taken_[count++] = i;
   const int cost = 1 + static_cast<int>(3 * count / kUnknownsPerRound);
-  if (count > 1 && count <= splitting_.most() && done + cost + kLastSweeps < settings.iterations) {
+  const int last = settings.newton ? 2 * cost + kLastSweeps : kLastSweeps;
+  if (count > 1 && count <= splitting_.most() && done + cost + last < settings.iterations) {
     splitting_.start(problem, contact_.data(), taken_.data(), count);
     done += cost;
     kept_at = done;
-    while (done + kLastSweeps < settings.iterations && done - kept_at < kMostRoundsInVain && !over()) {
+    while (done + last < settings.iterations && done - kept_at < kMostRoundsInVain && !over()) {
       splitting_.round(problem, contact_.data(), r, u_.data());
       ++done;
       look();
     }
+    back();
+    if (!over()) finish(settings.iterations - done - kLastSweeps);
     back();
   }
   while (!over()) {

@@ -17,6 +17,7 @@
 
 #include "sim/base/result.hpp"
 #include "sim/contact/cone_local.hpp"
+#include "sim/contact/cone_newton.hpp"
 #include "sim/contact/cone_splitting.hpp"
 
 namespace ligature::contact {
@@ -44,6 +45,9 @@ struct ConeSettings {
   /// ... and below this in every contact's own misfit as a motion, |r - P_K(..)| / rho [mm]: where a thread is held by
   /// next to nothing, W is so soft that a residual of 1e-7 still leaves penetrations of many radii
   double motion_target = std::numeric_limits<double>::infinity();
+  /// standard: Newton's method where the start is near. It finds forces where W has no inverse, too, and then large
+  /// ones: in a tight knot, whose strands hold each other, they mislead the next linearisation.
+  bool newton = false;
 };
 
 struct ConeOutcome {
@@ -75,6 +79,8 @@ class ConeSolver {
   Misfit misfit(const ConeProblem& problem, const double* r) const noexcept;
   void sweep(const ConeProblem& problem, double* r, bool exact) noexcept;
   int thesis(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
+  /// Newton's steps from r as long as they are worth it; what they cost.
+  int newton(const ConeProblem& problem, const ConeSettings& settings, double* r, int most) noexcept;
   int standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
 
   std::size_t most_ = 0;
@@ -83,8 +89,10 @@ class ConeSolver {
   std::vector<double> before_, u_before_;  // r and u before a sweep                       (3m)
   std::vector<double> way_, u_way_;        // p and W p of the conjugate directions        (3m)
   std::vector<double> best_;               // the r with the least residual               (3m)
+  std::vector<double> swept_;              // the r that sweeps ended with                 (3m)
   std::vector<std::size_t> taken_;         // contacts that the splitting is about         (m)
   ConeSplitting splitting_;
+  ConeNewton newton_;
 };
 
 /// A contact problem with its memory, to be kept in a file for the regression set.

@@ -259,6 +259,28 @@ TEST(ConeProblem, OtherStrideSameBits) {
   }
 }
 
+// From near, a few dense solves end where sweeps and splitting creep.
+TEST(ConeNewton, EndsAtRounding) {
+  for (const char* file : {"redundant_10.txt", "reef_30.txt"}) {
+    std::ifstream in(std::string(LIGATURE_CONE_PROBLEMS) + "/" + file);
+    std::ostringstream text;
+    text << in.rdbuf();
+    const Result<StoredConeProblem> p = parse_cone_problem(text.str());
+    ASSERT_TRUE(p) << file;
+    ConeSolver solver(p->mu.size());
+    std::vector<double> r = p->warm;
+    ConeSettings settings{.iterations = 60, .residual_target = 0};
+    settings.newton = true;
+    EXPECT_LT(solver.solve(p->view(), settings, r.data()).residual, 1e-13) << file;
+    expect_in_cone(*p, r);
+    for (const int most : {0, 1, 5, 20}) {
+      settings.iterations = most;
+      std::vector<double> cut = p->warm;
+      EXPECT_LE(solver.solve(p->view(), settings, cut.data()).iterations, most);
+    }
+  }
+}
+
 // The set of kept problems: all of them, each with what its methods reached when it was put there.
 TEST(ConeSet, EveryKeptProblemIsSolvedAsWellAsBefore) {
   const struct {
