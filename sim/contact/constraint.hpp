@@ -24,8 +24,6 @@ namespace ligature::contact {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
-inline constexpr std::uint32_t kNoObstacle = 0xffffffffu;
-
 struct Constraint {
   enum class Kind : std::uint8_t { contact, grip };
   Kind kind = Kind::contact;
@@ -45,8 +43,6 @@ struct Constraint {
   bool sliding = false;
   bool engaged = false;  ///< a contact in the active set
   bool settled = false;  ///< a grip holds unconditionally until the first solve has moved it with its body
-  std::uint32_t obstacle = kNoObstacle;  ///< whose surface renew() asks for
-  bool of_edge = false;                  ///< its place lies inside an edge and may move along it
   std::size_t slot = 0;                  ///< where the caller keeps its force from step to step
 };
 

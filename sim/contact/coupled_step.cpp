@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/contact/implicit_step.hpp"
+#include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/tolerances.hpp"
 
@@ -33,6 +34,7 @@ double thickest(const Strand* strands, std::size_t count) {
 
 CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts)
     : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
+      body_contacts_(std::max(most_contacts, 4 * most_vertices)),
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
@@ -60,6 +62,49 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
                      [&](const StrandContact& c) { return c.gap < kTouching * diameter || !c.force.isZero(0); });
 }
 
+bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept {
+  bodies_ = bodies;
+  body_contacts_.begin();
+  const double diameter = thickest(strands, count);
+  double furthest = 0;
+  for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->moved().norm());
+  const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
+  body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter);
+  return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
+    const double moved = bodies.body[c.contact.pair.edge_b]->moved().norm();
+    return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
+  });
+}
+
+bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept {
+  for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
+  if (look(from, count, trial_of_.data(), bodies, {.at = ObstacleLook::At::others}).found > 0) return false;
+  bodies.at = 1;
+  body_contacts_.find(to, count, bodies, 0);
+  return std::all_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(),
+                     [](const BodyContact& c) { return c.contact.gap >= 0; });
+}
+
+// In how many parts bodies move, each linearised anew, so that none is past a strand in one.
+int CoupledStep::body_parts(const Strand* strands, std::size_t count) const noexcept {
+  double parts = 0;
+  for (std::size_t b = 0; b < bodies_.count; ++b) {
+    const Obstacle& body = *bodies_.body[b];
+    if (body.shape() == Obstacle::Shape::plane || body.moved().isZero(0)) continue;
+    for (std::size_t k = 0; k < count; ++k)
+      parts = std::max(parts, body.moved().norm() / (kBodyPart * (body.half_thickness() + strands[k].radius)));
+  }
+  return static_cast<int>(std::ceil(std::min(parts, 1e3)));
+}
+
+template <class Visit>
+void CoupledStep::visit_contacts(const Visit& visit) noexcept {
+  std::vector<StrandContact>& between = contacts_.contacts();
+  for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], j, false);
+  std::vector<BodyContact>& with = body_contacts_.contacts();
+  for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, j, true);
+}
+
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
   for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
   return guard_.look(from, count, trial_of_.data()).fraction >= 1;
@@ -77,7 +122,7 @@ ConeProblem CoupledStep::last_problem() const noexcept {
   return {rows_.size(), coupling_.w(), coupling_.stride(), q_.data(), mu_.data()};
 }
 
-// Motion of a's place against b's by the last step() of their systems.
+// Motion of a's place against b's by the last step() of their systems, and in it.
 Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
     const ThreadSystem& s = systems[strand];
@@ -86,7 +131,9 @@ Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* syste
     return b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
            b.weight[2] * s.step_of(b.vertex[2]);
   };
-  return moved(c.pair.strand_a, c.pair.edge_a, c.sa) - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
+  const Vector3d a = moved(c.pair.strand_a, c.pair.edge_a, c.sa);
+  if (c.pair.strand_b == kNoStrand) return a - body_motion_ * bodies_.body[c.pair.edge_b]->moved();
+  return a - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
 }
 
 void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force,
@@ -100,55 +147,56 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
     }
   };
   on(c.pair.strand_a, c.pair.edge_a, c.sa, force);
-  on(c.pair.strand_b, c.pair.edge_b, c.sb, -force);
+  if (c.pair.strand_b != kNoStrand) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force);
 }
 
-// Of a's place from b's, where the strands are now.
-Vector3d CoupledStep::apart_by(const StrandContact& c, const Strand* strands) const noexcept {
-  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-  return place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
+// Motion of a's place against b's in this step.
+Vector3d CoupledStep::slid_so_far(const StrandContact& c, const StepProblem* problems,
+                                  const Strand* strands) const noexcept {
+  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
+    const Strand& s = strands[strand];
+    return place_on(s.x, s, edge, at) - place_on(problems[strand].x0->data(), s, edge, at);
+  };
+  const Vector3d a = moved(c.pair.strand_a, c.pair.edge_a, c.sa);
+  if (c.pair.strand_b == kNoStrand) return a - bodies_.at * bodies_.body[c.pair.edge_b]->moved();
+  return a - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
 }
 
 double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
+  for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   return worst;
 }
 
-// Forces between strands such that the motion they bring about together with the rest obeys their laws. The systems'
+// Forces at contacts such that the motion they bring about together with the rest obeys their laws. The systems'
 // step() is the motion without a change of these forces; afterwards with it.
 void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
                          const CoupledSettings& settings, Executor& executor, StageWatch stage,
                          CoupledOutcome& out) noexcept {
-  std::vector<StrandContact>& found = contacts_.contacts();
   const double margin = kChosenMargin * thickest(strands, count);
   rows_.clear();
   chosen_.clear();
   axes_.clear();
-  for (std::size_t j = 0; j < found.size(); ++j) {
-    StrandContact& c = found[j];
+  visit_contacts([&](const StrandContact& c, std::size_t number, bool of_body) {
     const Vector3d moving = relative(c, systems);
     const double left = c.gap + c.dip + c.normal.dot(moving);
-    if (left > margin && c.force.isZero(0)) continue;
+    if (left > margin && c.force.isZero(0)) return;
     if (rows_.size() == mu_.size()) {
       out.overflow = true;
-      break;
+      return;
     }
-    const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-    const Vector3d so_far = apart_by(c, strands) -
-                            place_on(problems[c.pair.strand_a].x0->data(), a, c.pair.edge_a, c.sa) +
-                            place_on(problems[c.pair.strand_b].x0->data(), b, c.pair.edge_b, c.sb);
     const Eigen::Matrix3d axes = axes_of(c.normal);
     const std::size_t r = rows_.size();
     Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
-    q = axes.transpose() * (so_far + moving);
+    q = axes.transpose() * (slid_so_far(c, problems, strands) + moving);
     q[0] = left;
     f = axes.transpose() * c.force;
-    mu_[r] = settings.friction;
-    rows_.push_back(j);
+    mu_[r] = of_body ? settings.body_friction : settings.friction;
+    rows_.push_back({number, of_body});
     chosen_.push_back(c);
     axes_.push_back(axes);
-  }
+  });
   if (rows_.empty()) {
     out.cone_residual = 0;
     stage(StepStage::couple);
@@ -181,11 +229,12 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
                                     std::max(cone.residual_target, kForcing * settings.step.residual_target));
   cone.motion_target = std::clamp(kForcing * moved_, kLeastMotionTarget * thickest(strands, count),
                                   kMostMotionTarget * thickest(strands, count));
+  cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of_body; });
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
   for (std::size_t r = 0; r < rows_.size(); ++r) {
-    StrandContact& c = found[rows_[r]];
+    StrandContact& c = contact_of(rows_[r]);
     const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
     Vector3d force = axes_[r] * f;
     // Strands that cannot come free in this step press with no more than any thread bears.
@@ -221,18 +270,38 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
       worst = std::max(worst, systems[k].imbalance_at(v));
     }
   };
-  for (const StrandContact& c : contacts_.contacts()) {
-    if (c.gap > margin && c.force.isZero(0)) continue;
+  visit_contacts([&](const StrandContact& c, std::size_t, bool of_body) {
+    if (c.gap > margin && c.force.isZero(0)) return;
     mark(c.pair.strand_a, c.pair.edge_a);
-    mark(c.pair.strand_b, c.pair.edge_b);
-  }
+    if (!of_body) mark(c.pair.strand_b, c.pair.edge_b);
+  });
   return worst;
+}
+
+// A place glides towards where the thread comes nearer to the body, and the force with it. Of a sharp body that holds
+// the thread level; along a blunt one neighbours take over from each other, and the force stays where it is.
+void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept {
+  for (const BodyContact& b : body_contacts_.contacts()) {
+    const StrandContact& c = b.contact;
+    const double pressed = c.normal.dot(c.force);
+    if (!(pressed > 0) || !(b.bend > 0)) continue;
+    const Strand& s = strands[c.pair.strand_a];
+    const double sharp = std::max(0.0, 1 - kPlaceHold * s.radius / b.bend);
+    const Blend slope = slope_at(s.vertices, s.closed, c.pair.edge_a, c.sa);
+    systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
+  }
 }
 
 // The part of the move to the trial that keeps the clearance.
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
-                                  CoupledOutcome& out) noexcept {
-  const double part = clearance_.fraction(strands, count, trial_of_.data());
+                                  const CoupledSettings& settings, CoupledOutcome& out) noexcept {
+  double part = settings.between ? clearance_.fraction(strands, count, trial_of_.data()) : 1.0;
+  if (bodies_.count > 0) {
+    const double until = bodies_.at + fraction * body_motion_;
+    part = std::min(
+        part,
+        look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = until}).fraction);
+  }
   if (part >= 1) return fraction;
   ++out.prevented;
   return part * fraction;
@@ -253,8 +322,15 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
           parts,
           static_cast<int>(std::ceil(std::min(1e3, (h.target - (*problems[k].x0)[h.vertex]).norm() / most_move))));
   }
+  parts = std::max(parts, body_parts(strands, count));
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
+  const double body_reach = [&] {
+    double furthest = 0;
+    for (std::size_t b = 0; b < bodies_.count; ++b) furthest = std::max(furthest, bodies_.body[b]->moved().norm());
+    return most_move + (parts > 1 ? furthest / parts : furthest) + kContactReach * diameter;
+  }();
+  bodies_.at = motion;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
   double knots_before = 0, drag_force = 0;  // imbalance in knots, and what the drag of the last move was of it [uN]
@@ -277,6 +353,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     stage(StepStage::integrate);
     if (iteration > 0) {
+      bodies_.at = motion;
+      if (body_contacts_.find(strands, count, bodies_, body_reach) > 0) out.overflow = true;
+    }
+    if (iteration > 0 && settings.between) {
       if (2 * travelled + kContactReach * diameter > reach_) {
         contacts_.gather_again(strands, count, reach_);
         travelled = 0;
@@ -284,16 +364,16 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       if (cut || slid > kRenewMove * diameter || shifted > kContactReach * diameter) {
         if (contacts_.find(strands, count, reach_) > 0) out.overflow = true;
         slid = shifted = 0;
-        cut = false;
       } else {
         contacts_.follow(strands);
       }
     }
-    for (const StrandContact& c : contacts_.contacts()) {
-      if (c.force.isZero(0)) continue;
+    cut = false;
+    visit_contacts([&](const StrandContact& c, std::size_t, bool) {
+      if (c.force.isZero(0)) return;
       push(systems, c, c.force, false);
       load = std::max(load, c.force.norm());
-    }
+    });
     for (std::size_t k = 0; k < count; ++k) {
       const ThreadSystem::Imbalance b = systems[k].imbalance();
       worst.force = std::max(worst.force, b.force);
@@ -326,6 +406,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (out.converged || last) break;
 
     const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
+    body_motion_ = asked - motion;
+    stiffen_places(systems, strands);
     double knot_drag_used = 0;
     for (std::size_t k = 0; k < count; ++k) {
       const double drag = drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
@@ -356,22 +438,21 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     }
     double most_slid = 0;
-    for (const std::size_t row : rows_)
-      most_slid = std::max(most_slid, relative(contacts_.contacts()[row], systems).norm());
+    for (const Row& row : rows_) most_slid = std::max(most_slid, relative(contact_of(row), systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
     over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
     double fraction = over > 1 ? 1 / over : 1;
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
     place_trial(systems, problems, count, fraction);
-    const double allowed = safe_fraction(strands, count, fraction, out);
+    const double allowed = safe_fraction(strands, count, fraction, settings, out);
     if (allowed < fraction) {
       fraction = allowed;
       cut = true;
       place_trial(systems, problems, count, fraction);
     }
     // The audit knows nothing of how the move was found.
-    for (int halving = 0; guard_.audit(strands, count, trial_of_.data()) > 0; ++halving) {
+    for (int halving = 0; settings.between && guard_.audit(strands, count, trial_of_.data()) > 0; ++halving) {
       fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
       place_trial(systems, problems, count, fraction);
       if (fraction > 0) continue;
@@ -415,7 +496,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = 0.5 * (x[i] + x0[i]);
       trial_of_[k] = trial_[k].data();
     }
-    if (clearance_.fraction(strands, count, trial_of_.data()) < 1 || guard_.audit(strands, count, trial_of_.data()) > 0)
+    if (settings.between && (clearance_.fraction(strands, count, trial_of_.data()) < 1 ||
+                             guard_.audit(strands, count, trial_of_.data()) > 0))
+      break;
+    bodies_.at = motion;
+    if (look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = 0.5 * motion}).found >
+        0)
       break;
     motion *= 0.5;
     for (std::size_t k = 0; k < count; ++k) {

@@ -18,6 +18,7 @@
 
 #include "sim/base/executor.hpp"
 #include "sim/base/hash.hpp"
+#include "sim/contact/body_contacts.hpp"
 #include "sim/contact/clearance.hpp"
 #include "sim/contact/cone_problem.hpp"
 #include "sim/contact/continuous.hpp"
@@ -32,7 +33,9 @@ namespace ligature::contact {
 struct CoupledSettings {
   StepSettings step;
   ConeSettings cone;
-  double friction = 0;  ///< mu between strands
+  double friction = 0;       ///< mu between strands
+  double body_friction = 0;  ///< mu between strands and bodies
+  bool between = true;       ///< strands touch each other; else they pass through
 };
 
 struct CoupledOutcome {
@@ -67,18 +70,26 @@ class CoupledStep {
   /// True when strands touch, or nearly: then solve() is for all threads. @param motion bound on how far a vertex moves
   /// in this step, as far as it is known [mm]. @rt as below
   bool near(const Strand* strands, std::size_t count, double motion) noexcept;
+  /// True when strands touch bodies with a curved surface, or nearly: then solve() is for all threads, too. Begins
+  /// where bodies().known() says. @param bodies where they are at the start of the step
+  bool near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept;
+  /// After threads were moved each alone: false when one would have passed through a body, or touches one in the end.
+  bool apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept;
   /// True when no strands cross while all go straight from one place to the other.
   bool uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept;
   /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end.
   bool apart(const Strand* from, const Strand* to, std::size_t count) noexcept;
 
   /// Moves all threads; systems and problems: one a strand, systems not begun. The strands' vertices are those of the
-  /// problems' states. @rt bounded by iterations * (vertices + contacts^2 * cone iterations), no allocation
+  /// problems' states. @pre near() (where strands touch each other) and near_bodies() were called
+  /// @rt bounded by iterations * (vertices + contacts^2 * cone iterations), no allocation
   CoupledOutcome solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
                        const CoupledSettings& settings, Executor& executor, StageWatch stage) noexcept;
 
   StrandContacts& contacts() noexcept { return contacts_; }
   const StrandContacts& contacts() const noexcept { return contacts_; }
+  BodyContacts& bodies() noexcept { return body_contacts_; }
+  const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// What is carried from step to step.
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
@@ -91,24 +102,40 @@ class CoupledStep {
   const double* last_start() const noexcept { return start_.data(); }
 
  private:
+  struct Row {
+    std::size_t contact = 0;  ///< in contacts_, or in body_contacts_
+    bool of_body = false;
+  };
+  StrandContact& contact_of(const Row& row) noexcept {
+    return row.of_body ? body_contacts_.contacts()[row.contact].contact : contacts_.contacts()[row.contact];
+  }
+  /// visit(contact, number, of_body) for those between strands, then for those with bodies.
+  template <class Visit>
+  void visit_contacts(const Visit& visit) noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
-  Vector3d apart_by(const StrandContact& c, const Strand* strands) const noexcept;
+  Vector3d slid_so_far(const StrandContact& c, const StepProblem* problems, const Strand* strands) const noexcept;
   double worst_penetration() const noexcept;
   void couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
               const CoupledSettings& settings, Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
   /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
   double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
-  double safe_fraction(const Strand* strands, std::size_t count, double fraction, CoupledOutcome& out) noexcept;
+  double safe_fraction(const Strand* strands, std::size_t count, double fraction, const CoupledSettings& settings,
+                       CoupledOutcome& out) noexcept;
+  void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
+  int body_parts(const Strand* strands, std::size_t count) const noexcept;
   void place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
                    double fraction) noexcept;
 
   StrandContacts contacts_;
+  BodyContacts body_contacts_;
+  Bodies bodies_;           ///< of this step
+  double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation
   CrossingGuard guard_;
   Clearance clearance_;
   Coupling coupling_;
   ConeSolver solver_;
-  std::vector<std::size_t> rows_;               ///< the coupled ones of contacts_
+  std::vector<Row> rows_;                       ///< the coupled contacts
   std::vector<StrandContact> chosen_;           ///< copies of them, side by side
   std::vector<Eigen::Matrix3d> axes_;           ///< of each: n, t1, t2
   std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
@@ -116,11 +143,11 @@ class CoupledStep {
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;
   // Drags of the trust region: load over diameter; carried from step to step.
-  double drag_ = kLeastDrag;      ///< of all vertices together, against moves that are too long
-  double knot_drag_ = kLeastDrag;  ///< of those near contacts, against linearisations that mislead
+  double drag_ = kLeastDrag;                   ///< of all vertices together, against moves that are too long
+  double knot_drag_ = kLeastDrag;              ///< of those near contacts, against linearisations that mislead
   std::vector<std::vector<double>> own_drag_;  ///< of each vertex of each strand [uN/mm], knot_drag_ where it is not 0
-  double moved_ = 0;          ///< furthest that the last move would have taken a vertex [mm]
-  double reach_ = 0;          ///< that pairs were gathered for [mm]
+  double moved_ = 0;                           ///< furthest that the last move would have taken a vertex [mm]
+  double reach_ = 0;                           ///< that pairs were gathered for [mm]
 };
 
 }  // namespace ligature::contact

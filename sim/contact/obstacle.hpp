@@ -1,32 +1,16 @@
 #pragma once
-/// Rigid bodies that threads touch: where their surface is, how it moves in a step (without turning), and which places
-/// of a thread may come to touch it.
-///
-///   kind of place      where                                                    shapes
-///   vertex             at a vertex of the thread                                all
-///   inside an edge     where an edge comes nearer than both of its ends         all but the plane, which has none
-///
-/// Of a convex body a vertex and an edge have one place each; on the outer side of a bend the vertex is the nearest
-/// for both edges and is one contact. A mesh may have several: one for every local minimum of the distance.
-/// Where an edge comes nearer than its ends by no more than kMostSagitta of the thread's radius its ends touch for it,
-/// farther off by as much (lift()). Contacts inside all edges of a thread wound round a body would be as good as
-/// dependent: forces that alternate from edge to edge cancel at the vertices between them.
-/// A place is linearised: gap = n . (c - point) - h, n from the surface to the thread. The direction n is that at the
-/// first touch along the motion foreseen for the step (conservative advancement [Mirtich 1996]), relative to the body:
-/// so a thin body that flies past a thread in one step pushes it from the side that it came from. renew() finds n and
-/// the place again where an iteration has brought the thread to.
+/// Rigid bodies that threads touch: where their surface is and how it moves in a step (without turning). Which places
+/// of a thread touch it: body_contacts.hpp.
 /// All is said of the body at the end of the step, but where it says otherwise.
 #include <Eigen/Core>
 #include <memory>
 
-#include "sim/base/fixed_vector.hpp"
 #include "sim/base/hash.hpp"
-#include "sim/contact/constraint.hpp"
 #include "sim/contact/mesh.hpp"
 
 namespace ligature::contact {
 
-inline constexpr std::size_t kMostTouches = 3;  ///< of a vertex or an edge with one mesh
+inline constexpr std::size_t kMostTouches = 3;  ///< of a vertex with one mesh
 
 class Obstacle {
  public:
@@ -41,9 +25,8 @@ class Obstacle {
   static Obstacle mesh(TriangleMesh mesh);
 
   Shape shape() const noexcept { return shape_; }
-  /// How many places a vertex and (but for a plane) an edge can have.
+  /// How many places of touch a vertex can have.
   std::size_t most_touches() const noexcept { return shape_ == Shape::mesh ? kMostTouches : 1; }
-  bool touches_edges() const noexcept { return shape_ != Shape::plane; }
 
   /// Begins a step: by how far it moves in this one.
   void move(const Vector3d& by) noexcept { moved_ = by, shift_ += by; }
@@ -72,23 +55,10 @@ class Obstacle {
   /// Negative inside: a centreline there has passed through the surface.
   double signed_distance(const Vector3d& p) const noexcept { return nearest(p).distance; }
 
-  struct Touch {
-    double s = 0;              ///< place on the edge; of a vertex 0
-    Vector3d normal{0, 0, 1};  ///< W
-    double offset = 0;         ///< normal . surface point, at the end of the step [mm]
-    double distance = 0;       ///< at the start of the step, signed [mm]
-  };
-  using Touches = FixedVector<Touch, kMostTouches>;
-  /// Places at which the vertex p, about to move by dp, may come nearer than `near` within the step.
-  /// @param touching distance at which it touches: the thread's radius
-  void touch(const Vector3d& p, const Vector3d& dp, double touching, double near, Touches& out) const noexcept;
-  /// Likewise places inside the edge p..q that come nearer than its ends.
-  void touch(const Vector3d& p, const Vector3d& q, const Vector3d& dp, const Vector3d& dq, double touching, double near,
-             Touches& out) const noexcept;
-
-  /// By how much the edge p..q, as it is at the start of the step, comes nearer than its ends, if these touch for it;
-  /// else 0. @param distance of p there [mm]
-  double lift(const Vector3d& p, const Vector3d& q, double distance, double touching) const noexcept;
+  /// Of a mesh, all local minima of the distance of a point outside, the nearest first. @pre Shape::mesh
+  void minima(const Vector3d& p, double within, TriangleMesh::Minima& out) const noexcept;
+  /// Half of how thick it is where it is thinnest, as far as that is known [mm]; of a mesh 0.
+  double half_thickness() const noexcept { return radius_; }
 
   /// A lower bound of the distance of all points of a box from the body on its way through the step.
   double box_distance(const Vector3d& low, const Vector3d& high) const noexcept;
@@ -98,8 +68,6 @@ class Obstacle {
  private:
   Surface local(const Vector3d& p, double within) const noexcept;
   Surface local(const Vector3d& p, const Vector3d& q, double within) const noexcept;
-
-  void push_along(const Vector3d& motion, double touching, Touch& touch) const noexcept;
 
   Shape shape_ = Shape::plane;
   Vector3d normal_{0, 0, 1};
@@ -113,10 +81,11 @@ class Obstacle {
   Vector3d moved_{0, 0, 0};  // in this step
 };
 
-/// Normal, place and anchor of a contact with this body again, for the thread at x: what an iteration over a curved
-/// surface needs to be exact at the end of the step. @param x0 the thread at the start of the step
-/// @rt constant time (of a mesh its logarithm), no allocation
-void renew(const Obstacle& obstacle, double thread_radius, const std::vector<Vector3d>& x0,
-           const std::vector<Vector3d>& x, Constraint& constraint) noexcept;
+/// The bodies of a scene, at one moment of the step.
+struct Bodies {
+  const Obstacle* const* body = nullptr;  ///< (count)
+  std::size_t count = 0;
+  double at = 0;  ///< fraction of this step's motion that they have made
+};
 
 }  // namespace ligature::contact

@@ -12,31 +12,34 @@ constexpr double kBand = 0.02;           // of that: so near is there
 
 }  // namespace
 
-ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1,
-                     const Obstacle* const* obstacles, std::size_t obstacle_count, double share) noexcept {
+ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1, const Bodies& bodies,
+                     const ObstacleLook& how) noexcept {
   ObstacleVerdict out;
   for (std::uint32_t k = 0; k < count; ++k) {
     const Strand& s = strands[k];
     for (std::uint32_t j = 0; j < s.edges(); ++j) {
       const Vector3d &p = s.x[j], &q = s.x[s.next(j)], &p1 = x1[k][j], &q1 = x1[k][s.next(j)];
       const Vector3d low = p.cwiseMin(q).cwiseMin(p1).cwiseMin(q1), high = p.cwiseMax(q).cwiseMax(p1).cwiseMax(q1);
-      for (std::uint32_t b = 0; b < obstacle_count; ++b) {
-        const Obstacle& body = *obstacles[b];
+      for (std::uint32_t b = 0; b < bodies.count; ++b) {
+        const Obstacle& body = *bodies.body[b];
+        const bool plane = body.shape() == Obstacle::Shape::plane;
+        if (how.at != ObstacleLook::At::all && plane != (how.at == ObstacleLook::At::planes)) continue;
         if (body.box_distance(low, high) > kLeastDistance * s.radius) continue;
         ++out.looked_at;
-        const Vector3d d = p1 - p - body.moved(), e = q1 - q - body.moved();
+        const Vector3d moved = (how.until - bodies.at) * body.moved(), ahead = (1 - bodies.at) * body.moved();
+        const Vector3d d = p1 - p - moved, e = q1 - q - moved;
         const double speed = std::sqrt(std::max(d.squaredNorm(), e.squaredNorm())), within = 2 * speed + s.radius;
         // The body is asked where it stands at the end: the edge is moved on by what it still has to go.
         const auto distance = [&](double t) {
-          return body.nearest(p + body.moved() + t * d, q + body.moved() + t * e, within).distance;
+          return body.nearest(p + ahead + t * d, q + ahead + t * e, within).distance;
         };
         const double first = distance(0);
         // Of a mesh the distance of an edge has no sign, that of its end has.
-        if (!(first > 0) || (body.shape() == Obstacle::Shape::mesh && body.signed_distance(p + body.moved()) < 0)) {
+        if (!(first > 0) || (body.shape() == Obstacle::Shape::mesh && body.signed_distance(p + ahead) < 0)) {
           ++out.inside;
           continue;
         }
-        const double least = share * std::min(kLeastDistance * s.radius, 0.5 * first);
+        const double least = how.share * std::min(kLeastDistance * s.radius, 0.5 * first);
         double t = 0;
         bool apart = false;
         for (int i = 0; i < kMostAdvances && !apart; ++i) {

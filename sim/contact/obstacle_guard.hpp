@@ -17,12 +17,18 @@ struct ObstacleVerdict {
   std::uint32_t strand = 0, edge = 0, obstacle = 0;  ///< the first to pass, when found > 0
 };
 
-/// While all vertices move straight from x to x1 and the obstacles make their motion of this step (move() was called).
+struct ObstacleLook {
+  enum class At : std::uint8_t { all, planes, others };
+  At at = At::all;   ///< which bodies
+  double until = 1;  ///< fraction of their step's motion that the bodies have made when the strands are at x1
+  double share = 1;  ///< of the distance that is to be kept: a motion that was cut for all of it is audited with less
+};
+
+/// While all vertices move straight from x to x1 and the bodies from where they are (Bodies::at) to how.until.
 /// A centreline may come as near to a surface as a twentieth of its radius, or as half of where it begins.
 /// @param x1 one array a strand, where its vertices would end
-/// @param share of that distance: a motion that was cut to keep all of it is audited with less
 /// @rt bounded, no allocation
-ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1,
-                     const Obstacle* const* obstacles, std::size_t obstacle_count, double share = 1) noexcept;
+ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1, const Bodies& bodies,
+                     const ObstacleLook& how = {}) noexcept;
 
 }  // namespace ligature::contact

@@ -34,6 +34,21 @@ inline Blend blend_at(std::size_t vertices, bool closed, std::size_t edge, doubl
   return {{i == 0 ? n - 1 : i - 1, i, i + 1 == n ? 0 : i + 1}, {before, at, behind}};
 }
 
+/// Its derivative along the curve, in edges: weights that add up to zero, at the vertices of blend_at().
+inline Blend slope_at(std::size_t vertices, bool closed, std::size_t edge, double s) noexcept {
+  Blend b = blend_at(vertices, closed, edge, s);
+  const double t = s < 0.5 ? s + 0.5 : s - 0.5;
+  const std::size_t i = s < 0.5 ? edge : edge + 1 == vertices ? 0 : edge + 1;
+  const double before = t - 1, at = 1 - 2 * t, behind = t;
+  if (!closed && i == 0)
+    b.weight[0] = at + 2 * before, b.weight[1] = behind - before;
+  else if (!closed && i + 1 == vertices)
+    b.weight[0] = before - behind, b.weight[1] = at + 2 * behind;
+  else
+    b.weight[0] = before, b.weight[1] = at, b.weight[2] = behind;
+  return b;
+}
+
 inline Vector3d place_on(const Vector3d* x, const Strand& strand, std::size_t edge, double s) noexcept {
   const Blend b = blend_at(strand.vertices, strand.closed, edge, s);
   return b.weight[0] * x[b.vertex[0]] + b.weight[1] * x[b.vertex[1]] + b.weight[2] * x[b.vertex[2]];

@@ -559,6 +559,32 @@ void ThreadSystem::solve() noexcept {
   dimension_ == 4 ? solve_as<4>() : dimension_ == 1 ? solve_as<1>() : solve_as<3>();
 }
 
+template <int D>
+void ThreadSystem::stiffen_as(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept {
+  using Block = typename rod::BlockBand<D>::Block;
+  Block outer = Block::Zero();
+  if constexpr (D == 1)
+    outer(0, 0) = n.squaredNorm();
+  else
+    outer.template topLeftCorner<3, 3>() = n * n.transpose();
+  for (int i = 0; i < 3; ++i) {
+    if (weight[i] == 0) continue;
+    for (int j = 0; j <= i; ++j) {
+      if (weight[j] == 0) continue;
+      if (vertex[i] == vertex[j])
+        band<D>().add(vertex[i], (i == j ? 1 : 2) * weight[i] * weight[j] * outer);
+      else
+        band<D>().add(vertex[i], vertex[j], weight[i] * weight[j] * outer);
+    }
+  }
+}
+
+void ThreadSystem::stiffen(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept {
+  dimension_ == 4   ? stiffen_as<4>(vertex, weight, n)
+  : dimension_ == 1 ? stiffen_as<1>(vertex, weight, n)
+                    : stiffen_as<3>(vertex, weight, n);
+}
+
 void ThreadSystem::push_right(std::size_t vertex, const Vector3d& force) noexcept {
   if (!fixed_[vertex]) Eigen::Map<Vector3d>(answer_.data() + stride() * vertex) += force;
 }

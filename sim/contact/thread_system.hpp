@@ -132,6 +132,9 @@ class ThreadSystem final : public ThreadInverse {
   void push(std::size_t vertex, const Vector3d& force) noexcept {
     Eigen::Map<Vector3d>(gradient_.data() + stride() * vertex) -= force;
   }
+  /// Adds stiffness a a^T to the assembled band, a = sum of weight e_vertex n over up to three vertices at most two
+  /// apart.
+  void stiffen(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;
   /// Right-hand side from what is assembled, less what the prescribed motion brings about; factors, shifting the
   /// Hessian where it is not positive definite, and by `drag` in any case [uN/mm]. Spoils the assembled band.
   /// @param own_drag of each vertex, on top of it [uN/mm], or null                                          (n)
@@ -177,6 +180,8 @@ class ThreadSystem final : public ThreadInverse {
  private:
   template <int D>
   Imbalance assemble_as(rod::Hessian kind) noexcept;
+  template <int D>
+  void stiffen_as(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;
   template <int D>
   void fix_rows() noexcept;
   template <int D>

@@ -303,7 +303,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
       for (std::size_t k = 0; k < x.size() && c.ok(); ++k) {
         const double near = 2 * radius;
         double gap = bodies[p].nearest(x[k], near).distance - radius;
-        if (bodies[p].touches_edges() && (t.closed || k + 1 < x.size()))
+        if (bodies[p].shape() != contact::Obstacle::Shape::plane && (t.closed || k + 1 < x.size()))
           gap = std::min(gap, bodies[p].nearest(x[k], x[(k + 1) % x.size()], near).distance - radius);
         if (gap < -1e-6 * radius - 1e-12)
           c.say(name + " overlaps obstacle " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +

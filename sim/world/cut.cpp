@@ -129,7 +129,7 @@ void World::State::divide_memory(Cut& c) noexcept {
       std::rotate(slot(from.first), slot(at), slot(from.first + n));
     else
       std::copy_backward(slot(at), slot(end), slot(end + 1));
-    if (group < slot_groups.size() && !slot_groups[group].of_edges) {
+    if (group < slot_groups.size()) {
       slot(behind)->force *= 0.5;
       *slot(before) = *slot(behind);
     } else {

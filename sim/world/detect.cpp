@@ -13,93 +13,52 @@ constexpr double kSteep = 0.3;  // sine of the angle to a plane's normal below w
 }  // namespace
 
 void World::State::detect_obstacles(std::uint32_t thread) noexcept {
-  for (std::size_t group = 0; group < slot_groups.size(); ++group) {
-    const SlotGroup& g = slot_groups[group];
-    if (obstacles[g.obstacle].body.shape() == contact::Obstacle::Shape::plane)
-      detect_plane(thread, group);
-    else if (g.first)
-      detect_body(thread, group);
+  for (const Obstacle& o : obstacles)
+    if (o.flat()) detect_plane(thread, o);
+}
+
+// Contacts with other bodies, as the step before left them.
+void World::State::recall_bodies() noexcept {
+  std::vector<contact::BodyContact>& known = coupled[0].bodies().known();
+  known.clear();
+  for (std::uint32_t k = 0; k < threads.size(); ++k)
+    for (std::uint32_t b = 0; b < obstacles.size(); ++b) {
+      const Obstacle& o = obstacles[b];
+      if (o.flat()) continue;
+      for (std::uint32_t i = 0; i < threads[k].x0.size(); ++i)
+        for (std::uint32_t number = 0; number < o.body.most_touches(); ++number) {
+          Memory& m = memory[obstacle_slot(o.group + number, threads[k], i)];
+          if (m.live && known.size() < known.capacity()) {
+            contact::BodyContact c;
+            c.contact.pair = {k, 0, contact::kNoStrand, b};
+            c.contact.normal = m.normal_A;
+            c.contact.force = m.force;
+            c.vertex = i;
+            c.number = number;
+            known.push_back(c);
+          }
+          m = {};
+        }
+    }
+}
+
+void World::State::remember_bodies(StepReport& report) noexcept {
+  for (const contact::BodyContact& b : coupled[0].bodies().contacts()) {
+    const contact::StrandContact& c = b.contact;
+    memory[obstacle_slot(obstacles[c.pair.edge_b].group + b.number, threads[c.pair.strand_a], b.vertex)] = {
+        c.force, c.normal, true};
+    if (!c.force.isZero(0)) ++report.contacts;
+    report.worst_penetration_mm = std::max(report.worst_penetration_mm, -c.gap);
   }
 }
 
-// Where a vertex or an edge may touch a body several slots may remember it: a touch goes on in that whose normal is
-// nearest to its own.
-void World::State::detect_body(std::uint32_t thread, std::size_t group) noexcept {
+void World::State::detect_plane(std::uint32_t thread, const Obstacle& obstacle) noexcept {
   const Thread& t = threads[thread];
-  const SlotGroup& g = slot_groups[group];
-  const contact::Obstacle& body = obstacles[g.obstacle].body;
-  const double dt = params.step_s, radius = t.model.radius;
-  const std::size_t count = body.most_touches(), places = g.of_edges ? t.model.edges() : t.x0.size();
-  contact::Obstacle::Touches touches;
-  for (std::size_t i = 0; i < t.x0.size(); ++i) {
-    touches.clear();
-    if (i < places) {
-      const std::size_t next = g.of_edges ? t.model.next(i) : i;
-      const Vector3d &p = t.x0[i], &q = t.x0[next];
-      const Vector3d dp = dt * t.state.v[i], dq = dt * t.state.v[next];
-      const double speed = std::sqrt(std::max(dp.squaredNorm(), dq.squaredNorm()));
-      const double near = radius + contact::kObstacleReach + speed;
-      if (body.box_distance(p.cwiseMin(q), p.cwiseMax(q)) < near + speed) {
-        if (g.of_edges)
-          body.touch(p, q, dp, dq, radius, near, touches);
-        else
-          body.touch(p, dp, radius, near, touches);
-      }
-    }
-    std::array<bool, contact::kMostTouches> taken{};
-    for (std::size_t k = 0; k < touches.size(); ++k) {
-      contact::Obstacle::Touch touch = touches[k];
-      std::size_t best = count;
-      double cosine = -2;
-      for (std::size_t j = 0; j < count; ++j) {
-        const Memory& m = memory[obstacle_slot(group + j, t, i)];
-        const double own = m.live ? m.normal_A.dot(touch.normal) : -1.5;
-        if (!taken[j] && own > cosine) cosine = own, best = j;
-      }
-      taken[best] = true;
-      const std::size_t slot = obstacle_slot(group + best, t, i);
-      Memory& m = memory[slot];
-      Constraint c;
-      c.vertex = static_cast<std::uint32_t>(i);
-      c.w0 = 1 - touch.s;
-      c.w1 = touch.s;
-      c.of_edge = g.of_edges;
-      c.obstacle = g.obstacle;
-      const Vector3d place = contact::place(t.x0, c);
-      if (touch.distance < 0 && m.live) {  // inside the solid: out again on the side that it was on
-        touch.normal = m.normal_A;
-        touch.offset = touch.normal.dot(place + body.moved()) - touch.distance;
-      }
-      if (m.live && cosine < contact::kSameSide) m.force.setZero();
-      m.live = true;
-      m.normal_A = touch.normal;
-      c.normal = touch.normal;
-      double lift = 0;
-      if (!g.of_edges && touch.distance < 2 * radius) {
-        if (t.model.closed || i > 0) lift = body.lift(t.x0[i], t.x0[t.model.previous(i)], touch.distance, radius);
-        if (t.model.closed || i + 1 < t.x0.size())
-          lift = std::max(lift, body.lift(t.x0[i], t.x0[t.model.next(i)], touch.distance, radius));
-      }
-      c.offset = touch.offset + radius + lift;
-      c.slack = std::max(0.0, radius + lift - touch.distance - contact::kRecoverySpeed * dt);
-      c.anchor = place + body.moved();
-      c.friction = params.friction.thread_obstacle;
-      c.most = contact::kMostBenchForce;
-      c.slot = slot;
-      constraints.push_back(c);
-    }
-    for (std::size_t j = 0; j < count; ++j)
-      if (!taken[j]) memory[obstacle_slot(group + j, t, i)] = {};
-  }
-}
-
-void World::State::detect_plane(std::uint32_t thread, std::size_t group) noexcept {
-  const Thread& t = threads[thread];
-  const contact::Obstacle& plane = obstacles[slot_groups[group].obstacle].body;
+  const contact::Obstacle& plane = obstacle.body;
   for (std::size_t i = 0; i < t.x0.size(); ++i) {
     const double offset = plane.offset() + t.model.radius;
     const double gap = plane.normal().dot(t.x0[i]) - offset;
-    Memory& m = memory[obstacle_slot(group, t, i)];
+    Memory& m = memory[obstacle_slot(obstacle.group, t, i)];
     if (gap >= kTravelReach + 2 * t.state.v[i].norm() * params.step_s) {
       m = {};
       continue;
@@ -114,7 +73,7 @@ void World::State::detect_plane(std::uint32_t thread, std::size_t group) noexcep
     c.anchor = t.x0[i] + plane.moved();
     c.friction = params.friction.thread_obstacle;
     c.most = contact::kMostBenchForce;
-    c.slot = obstacle_slot(group, t, i);
+    c.slot = obstacle_slot(obstacle.group, t, i);
     constraints.push_back(c);
   }
 }
@@ -218,6 +177,7 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
 
 void World::State::detect(StepReport& report) noexcept {
   constraints.clear();
+  recall_bodies();
   for (std::uint32_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     t.constraints_first = constraints.size();

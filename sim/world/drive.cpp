@@ -60,10 +60,14 @@ void World::State::apply_schedule() noexcept {
 void World::State::add_obstacle(const ObstacleParams& p) {
   contact::Obstacle body = build_obstacle(p);
   const auto index = static_cast<std::uint32_t>(obstacles.size());
-  for (std::size_t k = 0; k < body.most_touches(); ++k) slot_groups.push_back({index, false, k == 0});
-  for (std::size_t k = 0; body.touches_edges() && k < body.most_touches(); ++k)
-    slot_groups.push_back({index, true, k == 0});
-  obstacles.push_back({std::move(body), to_eigen(p.velocity), p.from_s, p.until_s});
+  const std::size_t group = slot_groups.size();
+  slot_groups.resize(group + body.most_touches(), index);
+  obstacles.push_back({.body = std::move(body),
+                       .velocity = to_eigen(p.velocity),
+                       .from_s = p.from_s,
+                       .until_s = p.until_s,
+                       .group = group});
+  curved = curved || !obstacles.back().flat();
 }
 
 // What lags behind is caught up at twice its speed, or at kRecoverySpeed.

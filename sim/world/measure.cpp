@@ -101,8 +101,8 @@ std::vector<ContactMeasure> World::contacts() const {
       const std::size_t group = c.slot / s.vertices;
       const bool obstacle = group < s.slot_groups.size();
       m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::forceps;
-      m.index = obstacle ? s.slot_groups[group].obstacle : (group - s.slot_groups.size()) / kArms;
-      m.gap_mm = -s.penetration(t, c);
+      m.index = obstacle ? s.slot_groups[group] : (group - s.slot_groups.size()) / kArms;
+      m.gap_mm = contact::gap(c, contact::place(t.state.x, c));
       m.normal_force = c.normal.dot(c.force);
       m.friction_force = (c.force - m.normal_force * c.normal).norm();
       m.sliding = c.sliding;
@@ -113,20 +113,23 @@ std::vector<ContactMeasure> World::contacts() const {
     const rod::RodModel& model = s.threads[strand].model;
     return model.graded() ? model.rest_arc(edge) + at * model.edge_length(edge) : (edge + at) * model.rest_length;
   };
-  for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) {
-    if (c.force.isZero(0)) continue;
+  const auto add = [&](const contact::StrandContact& c) {
+    if (c.force.isZero(0)) return;
+    const bool obstacle = c.pair.strand_b == contact::kNoStrand;
     ContactMeasure m;
     m.thread = c.pair.strand_a;
     m.s_mm = arc_of(c.pair.strand_a, c.pair.edge_a, c.sa);
-    m.other = ContactMeasure::Other::thread;
-    m.index = c.pair.strand_b;
-    m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
+    m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::thread;
+    m.index = obstacle ? c.pair.edge_b : c.pair.strand_b;
+    if (!obstacle) m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
     m.gap_mm = c.gap;
     m.normal_force = c.normal.dot(c.force);
     m.friction_force = (c.force - m.normal_force * c.normal).norm();
     m.sliding = c.sliding;
     out.push_back(m);
-  }
+  };
+  for (const contact::BodyContact& c : s.coupled[0].bodies().contacts()) add(c.contact);
+  for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) add(c);
   return out;
 }
 

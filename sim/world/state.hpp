@@ -5,7 +5,7 @@
 ///   drive.cpp         schedule, clamps, loads: what moves the threads from outside
 ///   cut.cpp           cuts: one thread becomes two
 ///   adapt.cpp         adaptive threads get vertices where they are needed, and lose those that are not
-///   detect.cpp        contacts with obstacles and jaws
+///   detect.cpp        contacts with planes and jaws; what is remembered of those with other bodies
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
 #include <array>
@@ -41,13 +41,9 @@ struct Obstacle {
   double from_s = 0, until_s = kForever;
   Vector3d behind{0, 0, 0};  // what is left of motions that were cut short [mm]
   double part = 1;           // of what is wanted that it tries in a step: less while something is in its way
-};
+  std::size_t group = 0;     // of slots of memory, the first
 
-/// Slots of memory come in groups, one for every vertex, or for every edge by its first vertex.
-struct SlotGroup {
-  std::uint32_t obstacle = 0;
-  bool of_edges = false;
-  bool first = true;  // of those that this obstacle has for vertices, or for edges
+  bool flat() const noexcept { return body.shape() == contact::Obstacle::Shape::plane; }
 };
 
 struct Clamp {
@@ -99,11 +95,11 @@ struct Cut {
   std::vector<Thread> pieces;
 };
 
-/// What a contact remembers from step to step, by persistent identity: (obstacle, vertex), (obstacle, edge)
-/// or (arm, segment).
+/// What a contact remembers from step to step, by persistent identity: (obstacle, number, vertex) or (arm, segment).
+/// Slots come in groups, one slot for every vertex, or for every segment by its first vertex.
 struct Memory {
   Vector3d force{0, 0, 0};     // W [uN]
-  Vector3d normal_A{0, 0, 0};  // of an arm: the side the thread is on
+  Vector3d normal_A{0, 0, 0};  // the side the thread is on; of an obstacle in W
   bool live = false;
 };
 
@@ -123,9 +119,9 @@ struct World::State {
   Capacity capacity;
   instrument::Mount mount;
   std::vector<Obstacle> obstacles;
-  std::vector<SlotGroup> slot_groups;  // of the obstacles; those of the arms follow
-  std::vector<Thread> threads;         // a piece that was cut off comes last
-  std::vector<Cut> cuts;               // in order of time
+  std::vector<std::uint32_t> slot_groups;  // whose each is, of the obstacles; those of the arms follow
+  std::vector<Thread> threads;             // a piece that was cut off comes last
+  std::vector<Cut> cuts;                   // in order of time
   std::size_t cuts_made = 0;
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
@@ -138,6 +134,7 @@ struct World::State {
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
+  bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends;
   Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
@@ -208,8 +205,9 @@ struct World::State {
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;
-  void detect_body(std::uint32_t thread, std::size_t group) noexcept;
-  void detect_plane(std::uint32_t thread, std::size_t group) noexcept;
+  void detect_plane(std::uint32_t thread, const Obstacle& obstacle) noexcept;
+  void recall_bodies() noexcept;
+  void remember_bodies(StepReport& report) noexcept;
   void detect_arms(std::uint32_t thread) noexcept;
   void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
                    double thread_radius, Constraint& c, double& gap) const noexcept;
@@ -230,6 +228,7 @@ struct World::State {
             .node = t.model.graded() ? t.model.node.data() : nullptr,
             .division = t.division};
   }
+  contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0}; }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};
   }
@@ -241,7 +240,6 @@ struct World::State {
   void cut_motion(double fraction) noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;
-  double penetration(const Thread& thread, const Constraint& constraint) const noexcept;
 };
 
 }  // namespace ligature::world

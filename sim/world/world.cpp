@@ -48,8 +48,11 @@ void World::State::solve_alone(Thread& t, StepReport& report) noexcept {
 
 void World::State::solve_together(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) problems[k] = problem_of(threads[k]);
-  const contact::CoupledSettings how{
-      .step = settings, .cone = cone_settings, .friction = params.friction.thread_thread};
+  const contact::CoupledSettings how{.step = settings,
+                                     .cone = cone_settings,
+                                     .friction = params.friction.thread_thread,
+                                     .body_friction = params.friction.thread_obstacle,
+                                     .between = params.solver.contact != SolverParams::Contact::none};
   const contact::StageWatch watch{
       [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
   const contact::CoupledOutcome out =
@@ -58,6 +61,9 @@ void World::State::solve_together(StepReport& report) noexcept {
   report.contact_iterations = static_cast<std::uint32_t>(out.cone_iterations);
   report.contact_residual = out.cone_residual;
   left_of_motion = 1 - out.motion;
+  if (const double made = out.finite ? out.motion : 0; made < 1)
+    for (Obstacle& o : obstacles)
+      if (!o.flat()) o.body.shorten(made);
   report.crossings_prevented = out.prevented;
   report.crossings_found = out.unproven;
   if (out.prevented > 0) report.flags |= step_crossing_prevented;
@@ -66,6 +72,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   if (!out.finite) {
     for (Thread& t : threads) restore(t, report);
     for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
+    coupled[0].bodies().contacts().clear();
     return;
   }
   report.residual = out.residual;
@@ -77,8 +84,8 @@ void World::State::solve_together(StepReport& report) noexcept {
   }
 }
 
-// Threads that are near each other, or themselves, move together; else each by itself. Where it then turns out that
-// they would have passed through each other they go back and move together.
+// Threads that are near each other, themselves, or a body with a curved surface, move together; else each by itself.
+// Where it then turns out that they would have passed through each other or a body they go back and move together.
 void World::State::solve(StepReport& report) noexcept {
   double motion = 0;  // of a vertex in this step, as far as it can be foreseen
   for (std::size_t k = 0; k < threads.size(); ++k) {
@@ -92,6 +99,7 @@ void World::State::solve(StepReport& report) noexcept {
   left_of_motion = 0;
   const bool touch = params.solver.contact != SolverParams::Contact::none;
   bool together = touch && coupled[0].near(strands.data(), threads.size(), motion);
+  together |= curved && coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
   if (!together) {
     constraints_before = constraints;
     for (Thread& t : threads) solve_alone(t, report);
@@ -102,11 +110,13 @@ void World::State::solve(StepReport& report) noexcept {
         motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
     }
     together = touch && !coupled[0].apart(starts.data(), strands.data(), threads.size());
+    together |= curved && !coupled[0].apart_from_bodies(starts.data(), strands.data(), threads.size(), all_bodies());
     if (together) {
       report = before;
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
       constraints = constraints_before;
-      coupled[0].near(strands.data(), threads.size(), motion);
+      if (touch) coupled[0].near(strands.data(), threads.size(), motion);
+      if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
     }
   }
   if (together) solve_together(report);
@@ -134,23 +144,24 @@ void World::State::cut_motion(double fraction) noexcept {
   for (Obstacle& o : obstacles) o.body.shorten(fraction);
 }
 
-// What the solver let pass (a contact that gave way, or was not foreseen) is cut short before it does; then the whole
-// motion is proven, against obstacles and between strands: an iteration's way is not the straight one from x0 to x.
+// What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does; then the
+// whole motion is proven again: an iteration's way is not the straight one from x0 to x. Of other bodies and of strands
+// every iteration proved its own way.
 void World::State::guard_obstacles(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) {
     ends[k] = threads[k].state.x.data();
     starts[k] = strands[k];
     starts[k].x = threads[k].x0.data();
   }
-  const auto look = [&](double share) {
-    return contact::look(starts.data(), threads.size(), ends.data(), bodies.data(), bodies.size(), share);
+  const auto look = [&](contact::ObstacleLook how) {
+    return contact::look(starts.data(), threads.size(), ends.data(), all_bodies(), how);
   };
-  const contact::ObstacleVerdict verdict = look(1);
+  const contact::ObstacleVerdict verdict = look({.at = contact::ObstacleLook::At::planes});
   if (verdict.found > 0) {
     ++report.crossings_prevented;
     report.flags |= step_crossing_prevented;
     cut_motion(verdict.fraction);
-    const std::size_t left = look(kAuditShare).found;
+    const std::size_t left = look({.share = kAuditShare}).found;
     if (left > 0) {
       report.crossings_found += static_cast<std::uint32_t>(left);
       report.flags |= step_crossing_found;
@@ -165,19 +176,6 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
     if (o.behind.squaredNorm() < kCaughtUp * kCaughtUp) o.behind.setZero();
     if (verdict.found == 0 || b != verdict.obstacle) o.part = std::min(2 * o.part, 1.0);
   }
-}
-
-// Of a contact with an obstacle that of the true surface, not of the plane that stood for it in the step.
-double World::State::penetration(const Thread& t, const Constraint& c) const noexcept {
-  const double linear = -contact::gap(c, contact::place(t.state.x, c));
-  if (c.obstacle == contact::kNoObstacle || linear < -t.model.radius) return linear;
-  const contact::Obstacle& body = obstacles[c.obstacle].body;
-  const Vector3d& p = t.state.x[c.vertex];
-  const double within = 2 * t.model.radius;
-  double distance = body.signed_distance(p);
-  if (c.of_edge)
-    distance = std::min(distance, body.nearest(p, t.state.x[contact::behind(t.state.x, c)], within).distance);
-  return t.model.radius - distance;
 }
 
 // Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A
@@ -220,9 +218,11 @@ void World::State::integrate(StepReport& report) noexcept {
       if (c.kind == Constraint::Kind::grip) continue;
       memory[c.slot].force = c.force;
       if (c.force.squaredNorm() > 0) ++report.contacts;
-      report.worst_penetration_mm = std::max(report.worst_penetration_mm, penetration(t, c));
+      report.worst_penetration_mm =
+          std::max(report.worst_penetration_mm, -contact::gap(c, contact::place(t.state.x, c)));
     }
   }
+  remember_bodies(report);
   for (const Thread& t : threads)
     for (const Clamp& c : t.clamps)
       if (c.active) report.held_lag_mm = std::max(report.held_lag_mm, (c.place - t.state.x[c.vertex]).norm());

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "capstan_scene.hpp"
+#include "sim/contact/body_contacts.hpp"
 #include "sim/contact/obstacle_guard.hpp"
 
 namespace ligature::world {
@@ -133,11 +134,6 @@ TEST(ObstacleSurface, IsTheSameWhereverTheSceneLies) {
       EXPECT_NEAR(here.signed_distance(p), there.signed_distance(to(p)), 1e-9);
       const auto a = here.nearest(p, q), b = there.nearest(to(p), to(q));
       EXPECT_NEAR(a.distance, b.distance, 1e-7);
-      Obstacle::Touches ta, tb;
-      here.touch(p, q, Vector3d(0.1, 0, 0), Vector3d(0, 0, 0.1), 0.1, 1, ta);
-      there.touch(to(p), to(q), turn * Vector3d(0.1, 0, 0), turn * Vector3d(0, 0, 0.1), 0.1, 1, tb);
-      ASSERT_EQ(ta.size(), tb.size());
-      for (std::size_t i = 0; i < ta.size(); ++i) EXPECT_LT((turn * ta[i].normal - tb[i].normal).norm(), 1e-5);
     }
 }
 
@@ -187,41 +183,103 @@ TEST(ObstacleMesh, ThatIsNotTheSurfaceOfASolidIsRefused) {
   EXPECT_NE(error({}).find("0 triangles"), std::string::npos);
 }
 
-TEST(ObstacleTouch, OfAThinBodyThatFliesPastIsOnTheSideItComesFrom) {
-  for (const double side : {1.0, -1.0}) {
-    Obstacle wire = Obstacle::cylinder({0, -5, side * 0.5}, {0, 5, side * 0.5}, 0.025);
-    wire.move({0, 0, -side});  // 1 mm in one step: right through the thread
-    Obstacle::Touches touches;
-    wire.touch({-0.05, 0, 0}, {0.05, 0, 0}, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
-    ASSERT_EQ(touches.size(), 1u);
-    EXPECT_NEAR(touches[0].normal.z(), -side, 1e-9);
-    EXPECT_NEAR(touches[0].s, 0.5, 1e-9);
-    EXPECT_NEAR(touches[0].offset, -side * (-side * 0.5 - side * 0.025), 1e-9);  // the thread is to be below it
+std::vector<contact::BodyContact> contacts_of(const std::vector<Vector3d>& x, const Obstacle& body, double radius,
+                                              double reach = 1, double at = 0) {
+  const contact::Strand strand{x.data(), x.size(), false, radius, 0.1};
+  const Obstacle* all[1] = {&body};
+  contact::BodyContacts contacts(1000);
+  EXPECT_EQ(contacts.find(&strand, 1, {all, 1, at}, reach), 0u);
+  return contacts.contacts();
+}
+
+double place_of(const contact::BodyContact& c) {
+  return c.contact.pair.edge_a + c.contact.sa;
+}
+
+TEST(BodyContact, IsTheSameWhereverTheSceneLies) {
+  std::mt19937 random(7);
+  const Eigen::Quaterniond turn = Eigen::Quaterniond(0.3, -0.5, 0.7, 0.2).normalized();
+  const Vector3d by(3, -7, 2);
+  const auto to = [&](const Vector3d& p) -> Vector3d { return turn * p + by; };
+  MeshData ring = torus(1.2, 0.4, 24, 12), turned = ring;
+  for (Vector3d& v : turned.vertices) v = to(v);
+  const std::vector<std::pair<Obstacle, Obstacle>> pairs{
+      {Obstacle::sphere({1, 0, 0}, 0.5), Obstacle::sphere(to({1, 0, 0}), 0.5)},
+      {Obstacle::cylinder({1, 0, 0}, {0, 1, 2}, 0.5), Obstacle::cylinder(to({1, 0, 0}), to({0, 1, 2}), 0.5)},
+      {Obstacle::mesh(mesh_of(ring)), Obstacle::mesh(mesh_of(turned))}};
+  std::size_t seen = 0;
+  for (const auto& [here, there] : pairs)
+    for (int k = 0; k < 300; ++k) {
+      std::vector<Vector3d> x{anywhere(random, 2)}, y;
+      for (int i = 0; i < 9; ++i) x.push_back(x.back() + anywhere(random, 0.2));
+      for (const Vector3d& v : x) y.push_back(to(v));
+      const auto a = contacts_of(x, here, 0.1, 0.3), b = contacts_of(y, there, 0.1, 0.3);
+      ASSERT_EQ(a.size(), b.size());
+      for (std::size_t i = 0; i < a.size(); ++i) {
+        if (a[i].contact.gap < -0.1) continue;  // inside the solid
+        EXPECT_NEAR(a[i].contact.gap, b[i].contact.gap, 1e-7);
+        EXPECT_LT((turn * a[i].contact.normal - b[i].contact.normal).norm(), 1e-5);
+        ++seen;
+      }
+    }
+  EXPECT_GT(seen, 500u);
+}
+
+// A wire of 0.05 mm beneath a thread of edges of 0.1 mm, wherever it lies between two vertices.
+TEST(BodyContact, WithASharpBodyIsWhereTheBodyIs) {
+  std::vector<Vector3d> x;
+  for (int i = 0; i < 11; ++i) x.emplace_back(0.1 * i, 0, 0);
+  for (const double at : {0.5, 0.52, 0.549, 0.55, 0.57, 0.6}) {
+    const auto found = contacts_of(x, Obstacle::cylinder({at, -5, -0.2}, {at, 5, -0.2}, 0.025), 0.1, 0.1);
+    double least = 1, place = 0;
+    for (const auto& c : found)
+      if (c.contact.gap < least) least = c.contact.gap, place = place_of(c);
+    EXPECT_NEAR(least, 0.2 - 0.025 - 0.1, 0.1 * 0.1 / 32) << at;
+    EXPECT_NEAR(0.1 * place, at, 0.1 * 0.1) << at;
   }
 }
 
-TEST(ObstacleTouch, OfABendIsOneContactAtItsVertex) {
-  const Obstacle ball = Obstacle::sphere({0, 0, -0.5}, 0.5);
-  const Vector3d a(-0.5, 0, 0.5), b(0, 0, 0.1), c(0.5, 0, 0.5);  // the bend's outer side is below
-  Obstacle::Touches touches;
-  ball.touch(a, b, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
-  EXPECT_TRUE(touches.empty());
-  ball.touch(b, c, Vector3d::Zero(), Vector3d::Zero(), 0.1, 1.1, touches);
-  EXPECT_TRUE(touches.empty());
-  ball.touch(b, Vector3d::Zero(), 0.1, 1.1, touches);
-  ASSERT_EQ(touches.size(), 1u);
-  EXPECT_NEAR(touches[0].distance, 0.1, 1e-12);
+TEST(BodyContact, AlongABodyIsAtTheVertices) {
+  std::vector<Vector3d> x;
+  for (int i = 0; i < 40; ++i) x.emplace_back(1.1 * std::cos(0.09 * i), 0.01 * i, 1.1 * std::sin(0.09 * i));
+  const auto found = contacts_of(x, Obstacle::cylinder({0, -5, 0}, {0, 5, 0}, 1), 0.1, 0.1);
+  ASSERT_EQ(found.size(), x.size());
+  for (std::size_t i = 1; i + 1 < x.size(); ++i) {
+    EXPECT_NEAR(place_of(found[i]), static_cast<double>(i), 1e-3);
+    EXPECT_NEAR(found[i].contact.gap, found[20].contact.gap, 1e-9);
+  }
 }
 
-TEST(ObstacleTouch, InsideTheHoleOfARingHasAPlaceOnEverySideThatIsNear) {
-  const Obstacle square = [] {  // a square hole of 1 mm: a frame of four bars, as the torus of four corners
-    return Obstacle::mesh(mesh_of(torus(1.2, 0.4, 4, 4)));
-  }();
-  Obstacle::Touches touches;
-  square.touch({0, 0, -0.4}, {0, 0, 0.4}, Vector3d::Zero(), Vector3d::Zero(), 0.1, 2, touches);
-  ASSERT_EQ(touches.size(), 3u);  // of four that are equally near
-  for (const auto& t : touches) EXPECT_NEAR(t.s, 0.5, 1e-9);
-  EXPECT_LT(touches[0].normal.dot(touches[1].normal), 0.1);
+TEST(BodyContact, InsideTheHoleOfARingIsOnEverySideThatIsNear) {
+  const Obstacle square = Obstacle::mesh(mesh_of(torus(1.2, 0.4, 4, 4)));  // a frame of four bars
+  const auto found = contacts_of({{0, 0, -0.4}, {0, 0, 0}, {0, 0, 0.4}}, square, 0.1, 2);
+  int middle = 0;
+  for (const auto& c : found) middle += c.vertex == 1 ? 1 : 0;
+  ASSERT_EQ(middle, 3);  // of four that are equally near
+  for (const auto& c : found)
+    for (const auto& d : found)
+      if (c.vertex == 1 && d.vertex == 1 && c.number < d.number) {
+        EXPECT_LT(c.contact.normal.dot(d.contact.normal), 0.1);
+      }
+}
+
+// A body that came past the centreline pushes back to the side that it came from, with the force that it had.
+TEST(BodyContact, KeepsItsSideInsideTheSolidAndItsForce) {
+  const std::vector<Vector3d> x{{-0.1, 0, 0}, {0, 0, 0}, {0.1, 0, 0}};
+  const contact::Strand strand{x.data(), x.size(), false, 0.1, 0.1};
+  Obstacle ball = Obstacle::sphere({0, 0, 0.55}, 0.5);
+  const Obstacle* all[1] = {&ball};
+  contact::BodyContacts contacts(100);
+  ball.move({0, 0, -0.1});  // on its way at 0 the surface is 0.05 above the thread's axis, at 1 it is 0.05 below it
+  ASSERT_EQ(contacts.find(&strand, 1, {all, 1, 0}, 0.1), 0u);
+  ASSERT_EQ(contacts.contacts().size(), 3u);
+  EXPECT_NEAR(contacts.contacts()[1].contact.gap, -0.05, 1e-12);
+  contacts.contacts()[1].contact.force = Vector3d(0.1, 0, -1);
+  ASSERT_EQ(contacts.find(&strand, 1, {all, 1, 1}, 0.1), 0u);
+  const contact::StrandContact& c = contacts.contacts()[1].contact;
+  EXPECT_NEAR(c.gap, -0.15, 1e-12);
+  EXPECT_NEAR(c.normal.z(), -1, 1e-12);
+  EXPECT_LT((c.force - Vector3d(0.1, 0, -1)).norm(), 1e-12);
 }
 
 TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
@@ -237,7 +295,7 @@ TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
       contact::Strand strand{x, 2, false, 0.1, 0.3};
       const Vector3d* ends[1] = {x1};
       const Obstacle* all[1] = {&moving};
-      const auto v = contact::look(&strand, 1, ends, all, 1);
+      const auto v = contact::look(&strand, 1, ends, {all, 1, 0});
       if (v.inside > 0) continue;
       stopped += v.found > 0 ? 1 : 0;
       for (int i = 0; i <= 200; ++i) {  // sampled on the way

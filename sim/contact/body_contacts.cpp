@@ -1,0 +1,175 @@
+#include "sim/contact/body_contacts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/tolerances.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr int kMostLooks = 16;       // for the nearest place of a piece
+constexpr double kSamePlace = 1e-9;  // [edges]
+constexpr double kAside = 0.02;      // from there the bend is measured [edges]
+
+// A body at one moment of the step.
+struct Moment {
+  const Obstacle& body;
+  Vector3d ahead;  // what it has still to go
+
+  Obstacle::Surface nearest(const Vector3d& p, double within) const {
+    Obstacle::Surface out = body.nearest(p + ahead, within);
+    out.point -= ahead;
+    return out;
+  }
+};
+
+// The zero of an increasing function between low and high, where it is negative and positive: false position, its
+// weights halved where one end stays [Dowell and Jarratt 1971].
+template <class Function>
+double zero_of(double low, double at_low, double high, double at_high, const Function& f) {
+  int side = 0;
+  double middle = low;
+  for (int k = 0; k < kMostLooks && high - low > kSamePlace; ++k) {
+    const double before = middle;
+    middle = (low * at_high - high * at_low) / (at_high - at_low);
+    if (k > 0 && std::abs(middle - before) < kSamePlace) break;
+    const double value = f(middle);
+    if (value == 0) break;
+    if (value < 0) {
+      low = middle, at_low = value;
+      if (side < 0) at_high *= 0.5;
+      side = -1;
+    } else {
+      high = middle, at_high = value;
+      if (side > 0) at_low *= 0.5;
+      side = 1;
+    }
+  }
+  return middle;
+}
+
+// Where the piece round vertex i is nearest, from -1/2 to 1/2, and the bend there.
+struct Place {
+  double d = 0, bend = 0;
+};
+Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, double within) {
+  const auto rises = [&](double d) {
+    const CurvePoint c = curve_at(strand, static_cast<double>(i) + d);
+    return moment.nearest(c.p, within).normal.dot(c.d1) + kPlaceHold * strand.radius * d;
+  };
+  const auto at = [&](double d) -> Place {
+    return {d, std::max(0.0, (rises(d + kAside) - rises(d - kAside)) / (2 * kAside))};
+  };
+  const double here = rises(0);
+  if (here == 0) return at(0);
+  const double end = here > 0 ? -0.5 : 0.5;
+  if (!strand.closed && (here > 0 ? i == 0 : i + 1 == strand.vertices)) return {};
+  const double there = rises(end);
+  if (here > 0 ? there >= 0 : there <= 0) return {end, 0};
+  return at(here > 0 ? zero_of(end, there, 0, here, rises) : zero_of(0, here, end, there, rises));
+}
+
+bool same(const BodyContact& a, const StrandContact& at, std::uint32_t vertex) {
+  return a.vertex == vertex && a.contact.pair.strand_a == at.pair.strand_a && a.contact.pair.edge_b == at.pair.edge_b;
+}
+
+bool before(const BodyContact& a, const StrandContact& at, std::uint32_t vertex) {
+  const EdgePair& p = a.contact.pair;
+  if (p.strand_a != at.pair.strand_a) return p.strand_a < at.pair.strand_a;
+  if (p.edge_b != at.pair.edge_b) return p.edge_b < at.pair.edge_b;
+  return a.vertex < vertex;
+}
+
+Vector3d turned(const Vector3d& force, const Vector3d& from, const Vector3d& to) {
+  if (from.dot(to) < kSameSide) return Vector3d::Zero();
+  const double along = from.dot(force);
+  const Vector3d across = force - along * from;
+  return along * to + (across - to.dot(across) * to);
+}
+
+}  // namespace
+
+BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
+  for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
+}
+
+std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept {
+  before_.swap(contacts_);
+  contacts_.clear();
+  std::size_t next = 0, lost = 0;  // in before_
+  for (std::uint32_t k = 0; k < count; ++k) {
+    const Strand& s = strands[k];
+    const auto n = static_cast<std::uint32_t>(s.vertices);
+    for (std::uint32_t b = 0; b < bodies.count; ++b) {
+      const Obstacle& body = *bodies.body[b];
+      if (body.shape() == Obstacle::Shape::plane) continue;
+      const Moment moment{body, (1 - bodies.at) * body.moved()};
+      const double near = s.radius + reach;
+      for (std::uint32_t i = 0; i < n; ++i) {
+        const Vector3d& x = s.x[i];
+        const Vector3d& previous = i > 0 ? s.x[i - 1] : s.closed ? s.x[n - 1] : x;
+        const Vector3d& following = i + 1 < n ? s.x[i + 1] : s.closed ? s.x[0] : x;
+        const Vector3d from = 0.5 * (previous + x), to = 0.5 * (x + following);
+        const Vector3d low = from.cwiseMin(to).cwiseMin(x), high = from.cwiseMax(to).cwiseMax(x);
+        if (body.box_distance(low, high) > near) continue;
+        const double within = near + (high - low).norm();
+        const Vector3d p = curve_at(s, i).p;
+        TriangleMesh::Minima sides;
+        const Obstacle::Surface first = moment.nearest(p, within);
+        if (first.distance >= within) continue;
+        if (body.shape() == Obstacle::Shape::mesh && first.distance > 0) body.minima(p + moment.ahead, within, sides);
+
+        StrandContact at;
+        at.pair = {k, 0, kNoStrand, b};
+        at.kind = StrandContact::Kind::beside;
+        while (next < before_.size() && contact::before(before_[next], at, i)) ++next;
+        std::array<bool, kMostTouches> handed{};
+        const std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
+        for (std::size_t j = 0; j < found; ++j) {
+          const Place place = j == 0 && first.distance > 0 ? nearest_place(s, i, moment, within) : Place{};
+          const double d = place.d;
+          Obstacle::Surface surface = first;
+          if (j > 0) {
+            surface = {sides[j].distance, sides[j].point, sides[j].normal, 0};
+          } else if (d != 0) {
+            surface = moment.nearest(curve_at(s, i + d).p, within);
+          }
+          at.normal = surface.normal;
+          at.force.setZero();
+          // What it was before: of several the one whose normal was nearest.
+          std::size_t best = before_.size();
+          double cosine = -2;
+          for (std::size_t o = next; o < before_.size() && same(before_[o], at, i); ++o) {
+            const double own = before_[o].contact.normal.dot(surface.normal);
+            if (!handed[o - next] && own > cosine) cosine = own, best = o;
+          }
+          if (best < before_.size()) {
+            handed[best - next] = true;
+            const StrandContact& was = before_[best].contact;
+            if (surface.distance <= 0) at.normal = was.normal;
+            at.force = turned(was.force, was.normal, at.normal);
+            at.sliding = was.sliding;
+          }
+          at.gap = surface.distance - s.radius;
+          if (at.gap > reach) continue;
+          if (contacts_.size() == most_) {
+            ++lost;
+            continue;
+          }
+          double u = i + d;
+          if (u < 0) u += n;  // of a ring
+          const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
+          at.pair.edge_a = static_cast<std::uint32_t>(edge);
+          at.sa = u - edge;
+          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), place.bend});
+        }
+      }
+    }
+  }
+  return lost;
+}
+
+}  // namespace ligature::contact
