@@ -168,11 +168,14 @@ Result<std::vector<KnotScene>> knot_scenes(const std::string& config) {
 
   reef->tails = fine->tails = {{0, true}, {1, true}};
   overhand->budget_ms = fine->budget_ms = 16;
-  // Longer than what its scenario ties, and in segments of a diameter, as the overhand.
+  // Longer than what its scenario ties; and both in segments of half a diameter where it is tied.
   constexpr double kLength_mm = 60, kSegment_mm = 0.0125, kCoarsest_mm = 0.4;
   lengthen(fine->params, kLength_mm);
-  for (ThreadParams& thread : fine->params.threads) thread.segment_mm = kSegment_mm, thread.coarsest_mm = kCoarsest_mm;
-  fine->capacity.vertices = 4096;
+  for (KnotScene* scene : {&*overhand, &*fine}) {
+    for (ThreadParams& thread : scene->params.threads)
+      thread.segment_mm = kSegment_mm, thread.coarsest_mm = kCoarsest_mm;
+    scene->capacity.vertices = 8192;
+  }
   keep_loaded(two->params);
   // Slippery at first, or the outer knot would jam before the inner one is tight.
   two->params.friction.thread_thread = 0.02;
