@@ -1,0 +1,54 @@
+/// Loose overhand knots and twisted pairs against theory, at length.
+#include "tests/sim/knot_loose.hpp"
+
+namespace ligature::world {
+namespace {
+
+class LooseOverhand : public testing::TestWithParam<Pull> {};
+
+TEST_P(LooseOverhand, ForceAgainstLoopRadiusIsThatOfTheory) {
+  const Pulled p = pull(GetParam());
+  EXPECT_LT(p.h_over_r, 1e-3);
+  EXPECT_NEAR(p.force, p.leading, 0.05 * p.leading) << "leading order";
+}
+
+TEST_P(LooseOverhand, ForceAgainstLoopRadiusIsThatOfTheoryToNextOrder) {
+  const Pulled p = pull(GetParam());
+  EXPECT_NEAR(p.force, p.next_order, 0.05 * p.next_order);
+}
+
+INSTANTIATE_TEST_SUITE_P(Pull, LooseOverhand,
+                         testing::Values(Pull{1, 0.0, true}, Pull{1, 0.02, true}, Pull{1, 0.1, true},
+                                         Pull{1, 0.01, false}, Pull{1, 0.02, false}, Pull{2, 0.0, true},
+                                         Pull{2, 0.01, true}, Pull{2, 0.005, false}));
+
+class ReleasedOverhand : public testing::TestWithParam<int> {};
+
+TEST_P(ReleasedOverhand, OpensOnlyToTheRadiusOfTheory) {
+  const int winding = GetParam();
+  config::Scenario s = shipped_knot("release_overhand_" + std::to_string(winding));
+  s.params.threads[0].segment_mm = 0.05;
+  Knot knot(std::move(s));
+  const double start = measure::loop_side_radius(knot.curves()[0]);
+  knot.run_until(20.0, 100, [&] {
+    std::printf("  %.2f s: R %.2f diameters, speed %.2g\n", knot.world().time_s(),
+                measure::loop_side_radius(knot.curves()[0]) / knot.diameter(), knot.speed());
+    return knot.speed() < 1e-3;
+  });
+  knot.print("released overhand");
+  knot.expect_sound();
+  const double mu = knot.scenario().params.friction.thread_thread;
+  const double leading = knot.radius() / measure::release_leading(mu, winding);
+  const double next = knot.radius() / measure::release_next(mu, winding);
+  const double radius = measure::loop_side_radius(knot.curves()[0]);
+  std::printf("winding %d: from %.1f to %.1f diameters, theory %.1f, to next order %.1f, speed %.2g mm/s\n", winding,
+              start / knot.diameter(), radius / knot.diameter(), leading / knot.diameter(), next / knot.diameter(),
+              knot.speed());
+  EXPECT_LT(knot.speed(), 1e-3) << "at rest";
+  EXPECT_NEAR(radius, leading, 0.2 * leading);
+}
+
+INSTANTIATE_TEST_SUITE_P(Winding, ReleasedOverhand, testing::Values(1, 2));
+
+}  // namespace
+}  // namespace ligature::world
