@@ -1,5 +1,6 @@
 /// Loose overhand knots and twisted pairs against theory, at length.
 #include "tests/sim/knot_loose.hpp"
+#include "tests/sim/knot_pair.hpp"
 
 namespace ligature::world {
 namespace {
@@ -49,6 +50,18 @@ TEST_P(ReleasedOverhand, OpensOnlyToTheRadiusOfTheory) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Winding, ReleasedOverhand, testing::Values(1, 2));
+
+TEST(TwistedPair, LogarithmOfTheTensionRatioIsProportionalToTheWraps) {
+  // Edges of a quarter diameter for the shortest: its ends weigh most.
+  const std::vector<Pair> pairs = {draw_pair(2, 0.5, 0.05), draw_pair(4, 0.8), draw_pair(6, 1.0), draw_pair(8, 1.2)};
+  double mean = 0;
+  for (const Pair& p : pairs) mean += p.log_ratio / p.angle / static_cast<double>(pairs.size());
+  for (const Pair& p : pairs) {
+    EXPECT_NEAR(p.log_ratio / p.angle, mean, 0.1 * mean);
+    EXPECT_NEAR(p.log_ratio, p.law, 0.1 * p.law);
+    EXPECT_LT(std::abs(p.drift), 0.02 * p.log_ratio) << "all of it slides";
+  }
+}
 
 }  // namespace
 }  // namespace ligature::world
