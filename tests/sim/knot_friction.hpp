@@ -17,10 +17,11 @@ struct TieCase {
   double setting_friction = 0.1;  ///< while all four ends are pulled, so that nothing stays slack inside
   double high_friction = 0.95;    ///< from before the tails are let go on
   double segment_mm = 0.1;        ///< half a diameter
-  /// While friction is lowered [uN s/mm^2]: thick enough that a step converges and sliding takes time (1 % of the load
-  /// missing: 1.9 mm/s at 3000), far too thin to hold a tail. In a thin fluid steps end unconverged near the critical
-  /// friction, and what is not in balance creeps.
-  double drag = 3000;
+  /// While friction is lowered [uN s/mm^2]: so thick that a step converges and sliding takes time (1 % of the load
+  /// missing: 0.19 mm/s), and too thin to hold a tail. In water steps end unconverged near the critical friction, and
+  /// creep.
+  double drag = 30000;
+  int iterations = 300;  ///< at the default 50 a thief that slides ends its steps unconverged and seems to stick
 };
 
 /// Thread that lies outside a ball round the knot, on both sides of it. Where strands touch is no measure of a tail
@@ -72,14 +73,14 @@ inline Outside outside(const std::vector<Curve>& c, Vec3 middle, double radius) 
 
 struct Trial {
   bool tied = false;    ///< with high friction it held
-  bool opens = false;   ///< more than two diameters were drawn out, or the threads came apart
-  double drawn = 0;     ///< by so much, before it stopped or opened [diameters]
-  double speed = 0;     ///< of the fastest vertex at the end [mm/s]
+  bool opens = false;   ///< it slides at the end of the time given: or it has come apart
+  double drawn = 0;     ///< by so much each loaded end has moved away from the tie since it was tied [diameters]
   double friction = 0;  ///< at the end
 };
 
 inline constexpr double kReleased_s = 0.45;             ///< all four ends are pulled until then
 inline constexpr double kTied_s = 0.65;                 ///< and the tie is at rest
+inline constexpr double kSliding = 3.4;                 ///< of each loaded end, while friction is lowered [diameters/s]
 inline constexpr double kBallDiameters = 6;             ///< the ties measured here are within 4
 inline constexpr double kFrom_mm = 5.5, kTo_mm = 19.5;  ///< of a shipped thread: what is tied, legs and tails of 25 d
 
@@ -99,16 +100,18 @@ inline std::vector<Vec3> stretch_of(const std::vector<Vec3>& points, double from
   return out;
 }
 
-/// Ties it, then lowers the friction to each of these values in turn, each for `given_s`, until it opens.
+/// Ties it, then lowers the friction to each of these values in turn, each for `given_s`, until it slides: until each
+/// loaded end goes faster than kSliding diameters a second in the second half of that time, which it does when 3.5 % of
+/// the load are missing at the drag of TieCase.
 ///
-/// A tie may slip by a diameter and hold again in another form: a thief that is set flat rolls over at a friction of
-/// 0.5 to 0.6. That is no opening, and thread is counted from the tie at high friction on.
+/// A tie may slip by up to a diameter and hold again in another form (a thief that is set flat rolls over). That is no
+/// opening.
 inline Trial lower_friction(const std::string& tie, const TieCase& of, const std::vector<double>& values,
                             double given_s) {
   config::Scenario s = shipped_knot(tie + "_02mm");
   s.params.schedule.clear();
   s.params.friction.thread_thread = of.setting_friction;
-  s.params.solver.iterations = 30;
+  s.params.solver.iterations = of.iterations;
   for (ThreadParams& t : s.params.threads) {
     t.points = stretch_of(t.points, kFrom_mm, kTo_mm);
     t.segment_mm = of.segment_mm;
@@ -135,48 +138,43 @@ inline Trial lower_friction(const std::string& tie, const TieCase& of, const std
   for (std::size_t k = 0; k < values.size(); ++k) set_at(kTied_s + static_cast<double>(k) * given_s, values[k]);
   Knot knot(std::move(s));
   Trial trial;
-  std::optional<Outside> before;
   const double d = knot.diameter();
-  const auto drawn = [&] {
+  const auto ends_apart = [&] {
     const auto c = knot.curves();
-    const auto middle = middle_of_tie(c, 1.3 * d);
-    if (!middle) return 1e3;  // apart
-    const Outside now = outside(c, *middle, kBallDiameters * d);
-    if (!before) before = now;
-    return std::max(now.leg[0] - before->leg[0], now.leg[1] - before->leg[1]) / d;
+    return 0.5 * norm(c[1][0] - c[0][0]) / d;
   };
   knot.run_until(kTied_s - 0.1);
-  drawn();
+  const double before = ends_apart();
   knot.run_until(kTied_s);
-  trial.drawn = drawn();
-  trial.tied = trial.drawn < 0.2;
+  const double tied = ends_apart();
+  trial.tied = tied - before < 0.2;
   for (std::size_t k = 0; k < values.size() && trial.tied && !trial.opens; ++k) {
     trial.friction = values[k];
-    knot.run_until(kTied_s + static_cast<double>(k + 1) * given_s, 4, [&] {
-      trial.drawn = drawn();
-      return trial.opens = trial.drawn > 2;
-    });
-    std::printf("    %s friction %.2f: drawn out %.2f diameters, residual %.1g\n", tie.c_str(), values[k], trial.drawn,
-                knot.last().residual);
+    const double end = kTied_s + static_cast<double>(k + 1) * given_s;
+    knot.run_until(end - 0.5 * given_s);
+    const double half = ends_apart();
+    knot.run_until(end);
+    trial.drawn = ends_apart() - tied;
+    const double speed = (ends_apart() - half) / (0.5 * given_s);
+    trial.opens = speed > kSliding;
+    std::printf("    %s friction %.2f: %.2f diameters drawn out, %.2f a second, residual %.1g\n", tie.c_str(),
+                values[k], trial.drawn, speed, knot.last().residual);
+    std::fflush(stdout);
   }
-  trial.speed = knot.speed();
   knot.expect_sound();
-  std::printf(
-      "  %s T h^2/B %.3g friction %.4f: %s, %.2f diameters drawn out at %.3f s, speed %.2g mm/s, residual %.1g, "
-      "penetration %.3g\n",
-      tie.c_str(), of.tension / of.bend_factor, trial.friction,
-      !trial.tied   ? "NOT TIED"
-      : trial.opens ? "opens"
-                    : "holds",
-      trial.drawn, knot.world().time_s(), trial.speed, knot.last().residual, knot.penetration());
-  std::fflush(stdout);
+  std::printf("  %s T h^2/B %.3g friction %.2f: %s, penetration %.3g\n", tie.c_str(), of.tension / of.bend_factor,
+              trial.friction,
+              !trial.tied   ? "NOT TIED"
+              : trial.opens ? "opens"
+                            : "holds",
+              knot.penetration());
   return trial;
 }
 
-/// Least friction at which it holds, within 0.01: lowered in steps of 0.02 from 0.62 until it opens.
+/// Least friction at which it holds, within 0.01: lowered in steps of 0.02 from 0.60 until it opens.
 inline double critical(const std::string& tie, const TieCase& of) {
   std::vector<double> steps;
-  for (int k = 0; k <= 30; ++k) steps.push_back(0.62 - 0.02 * k);
+  for (int k = 0; k <= 29; ++k) steps.push_back(0.60 - 0.02 * k);
   const Trial lowered = lower_friction(tie, of, steps, 0.06);
   EXPECT_TRUE(lowered.tied) << tie;
   EXPECT_TRUE(lowered.opens) << tie << " at 0.02";

@@ -29,12 +29,13 @@ TEST_P(ReleasedOverhand, OpensOnlyToTheRadiusOfTheory) {
   const int winding = GetParam();
   config::Scenario s = shipped_knot("release_overhand_" + std::to_string(winding));
   s.params.threads[0].segment_mm = 0.05;
+  s.params.threads[0].material.drag = 0.01;
   Knot knot(std::move(s));
   const double start = measure::loop_side_radius(knot.curves()[0]);
-  knot.run_until(20.0, 100, [&] {
+  knot.run_until(5.0, 40, [&] {
     std::printf("  %.2f s: R %.2f diameters, speed %.2g\n", knot.world().time_s(),
                 measure::loop_side_radius(knot.curves()[0]) / knot.diameter(), knot.speed());
-    return knot.speed() < 1e-3;
+    return false;
   });
   knot.print("released overhand");
   knot.expect_sound();
@@ -45,8 +46,8 @@ TEST_P(ReleasedOverhand, OpensOnlyToTheRadiusOfTheory) {
   std::printf("winding %d: from %.1f to %.1f diameters, theory %.1f, to next order %.1f, speed %.2g mm/s\n", winding,
               start / knot.diameter(), radius / knot.diameter(), leading / knot.diameter(), next / knot.diameter(),
               knot.speed());
-  EXPECT_LT(knot.speed(), 1e-3) << "at rest";
-  EXPECT_NEAR(radius, leading, 0.2 * leading);
+  EXPECT_NEAR(radius, next, 0.2 * next) << "next order";
+  EXPECT_NEAR(radius, leading, 0.2 * leading) << "leading order";
 }
 
 INSTANTIATE_TEST_SUITE_P(Winding, ReleasedOverhand, testing::Values(1, 2));
