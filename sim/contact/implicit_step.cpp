@@ -18,11 +18,12 @@ double longest_edge(const rod::RodModel& model, const std::vector<Vector3d>& x) 
   return std::sqrt(longest);
 }
 
-// What no force does that acts here. A soft thread may well be longer by a third; what its twist or its ends stretch it
-// by, no load tells, but that comes slowly.
+// What no force does that acts here. A soft thread may well be longer by a third; what its twist stretches it by, no
+// load tells: where a finished step left more, it may slowly go on.
 double longest_allowed(const rod::RodModel& model, const std::vector<Vector3d>& x0, double load) noexcept {
   const double pulled = model.stretch_stiffness > 0 ? 2 * load / model.stretch_stiffness : 0;
-  return std::max((kMostStretch + pulled) * model.rest_length, kMostGrowth * longest_edge(model, x0));
+  const double stretched = (kMostStretch + pulled) * model.rest_length, before = longest_edge(model, x0);
+  return before > stretched ? kMostGrowth * before : stretched;
 }
 
 }  // namespace
