@@ -24,26 +24,31 @@ Vec3 between(Vec3 a, Vec3 b, double t) {
   return (1 - t) * a + t * b;
 }
 
-// From the middle of the edge before a vertex to that of the edge behind it a parabola; at an open end half an edge.
+Vec3 second_difference(const Curve& c, std::size_t i) {
+  const std::size_t n = c.x.size();
+  if (!c.closed && (i == 0 || i + 1 == n)) return {};
+  return c.x[i == 0 ? n - 1 : i - 1] - 2.0 * c.x[i] + c.x[c.next(i)];
+}
+
+// From the middle of the edge before a vertex to that of the edge behind it a parabola, or one that begins and ends
+// nearer to the vertex so that it cuts no more than kMostCut off; at an open end half an edge.
 Vec3 about_vertex(const Curve& c, std::size_t i, double t) {
+  constexpr double kMostCut = 0.2;  // of the radius
   const std::size_t n = c.x.size(), before = i == 0 ? n - 1 : i - 1, behind = c.next(i);
   const Vec3 x = c.x[i];
   if (!c.closed && i == 0) return between(x, c.x[behind], t - 0.5);
   if (!c.closed && i + 1 == n) return between(c.x[before], x, 0.5 + t);
-  const Vec3 first = between(c.x[before], x, 0.5), last = between(x, c.x[behind], 0.5);
-  return between(between(first, x, t), between(x, last, t), t);
-}
-
-double bend_at(const Curve& c, std::size_t i) {
-  const std::size_t n = c.x.size();
-  if (!c.closed && (i == 0 || i + 1 == n)) return 0;
-  return norm(c.x[i == 0 ? n - 1 : i - 1] - 2.0 * c.x[i] + c.x[c.next(i)]);
+  const Vec3 bend = second_difference(c, i);
+  const double rounded = norm(bend) > 8 * kMostCut * c.radius_mm ? 8 * kMostCut * c.radius_mm / norm(bend) : 1.0;
+  const Vec3 on_edge = between(x, t < 0.5 ? c.x[before] : c.x[behind], std::abs(t - 0.5));
+  const double in = std::max(0.5 * rounded - std::abs(t - 0.5), 0.0);
+  return rounded > 0 ? on_edge + (0.5 * in * in / rounded) * bend : on_edge;
 }
 
 Edge edge_of(const Curve& c, std::size_t thread, std::size_t i) {
   const std::size_t next = c.next(i);
   Edge e{static_cast<std::uint32_t>(thread), static_cast<std::uint32_t>(i), c.x[i], c.x[next], 0, {}};
-  e.bulge = std::max(bend_at(c, i), bend_at(c, next)) / 8;
+  e.bulge = std::max(norm(second_difference(c, i)), norm(second_difference(c, next))) / 8;
   for (std::size_t k = 0; k <= kParts; ++k) {
     const double t = static_cast<double>(k) / kParts;
     e.p[k] = 2 * k <= kParts ? about_vertex(c, i, t + 0.5) : about_vertex(c, next, t - 0.5);

@@ -5,7 +5,8 @@
 ///   from pi h of arc on (h its radius): a thread bent as tightly as its own radius allows comes round in that much
 ///
 /// The centreline is what contact is between: the uniform quadratic B-spline of the vertices, evaluated here anew. It
-/// goes through the middles of the edges and passes a vertex by an eighth of the second difference.
+/// goes through the middles of the edges and passes a vertex by an eighth of the second difference, or a fifth of the
+/// radius where that is less.
 #include <optional>
 #include <vector>
 

@@ -126,8 +126,7 @@ ConeProblem CoupledStep::last_problem() const noexcept {
 Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
     const ThreadSystem& s = systems[strand];
-    const rod::RodModel& model = *s.problem().model;
-    const Blend b = blend_at(s.problem().state->x.size(), model.closed, edge, at);
+    const Blend b = blend_at(strands_[strand], edge, at);
     return b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
            b.weight[2] * s.step_of(b.vertex[2]);
   };
@@ -140,7 +139,7 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
                        bool right) const noexcept {
   const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f) {
     ThreadSystem& s = systems[strand];
-    const Blend blend = blend_at(s.problem().state->x.size(), s.problem().model->closed, edge, at);
+    const Blend blend = blend_at(strands_[strand], edge, at);
     for (std::uint32_t k = 0; k < 3; ++k) {
       s.push(blend.vertex[k], blend.weight[k] * f);
       if (right) s.push_right(blend.vertex[k], blend.weight[k] * f);
@@ -287,7 +286,7 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     if (!(pressed > 0) || !(b.bend > 0)) continue;
     const Strand& s = strands[c.pair.strand_a];
     const double sharp = std::max(0.0, 1 - kPlaceHold * s.radius / b.bend);
-    const Blend slope = slope_at(s.vertices, s.closed, c.pair.edge_a, c.sa);
+    const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
   }
 }
@@ -310,6 +309,7 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
 CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
                                   std::size_t count, const CoupledSettings& settings, Executor& executor,
                                   StageWatch stage) noexcept {
+  strands_ = strands;
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
@@ -423,7 +423,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     couple(systems, problems, strands, count, settings, executor, stage, out);
     ++out.iterations;
 
-    double furthest = 0, sum = 0, rest = 0, knots_moved = 0;
+    double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
       rest = std::max(rest, problems[k].model->rest_length);
       for (std::size_t i = 0; i < strands[k].vertices; ++i) {
@@ -432,6 +432,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         furthest = std::max(furthest, far);
         if (own_drag_[k][i] > 0) knots_moved = std::max(knots_moved, far);
       }
+      for (const HeldVertex& h : problems[k].drive->held) led = std::max(led, systems[k].step_of(h.vertex).norm());
     }
     if (!std::isfinite(sum)) {
       out.finite = false;
@@ -440,8 +441,11 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     double most_slid = 0;
     for (const Row& row : rows_) most_slid = std::max(most_slid, relative(contact_of(row), systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
-    over = std::max(furthest / most_move, most_slid / (kMostSlid * diameter));
-    double fraction = over > 1 ? 1 / over : 1;
+    const double over_slid = most_slid / (kMostSlid * diameter);
+    const double too_far = std::max(furthest / most_move, over_slid);
+    double fraction = too_far > 1 ? 1 / too_far : 1;
+    // Drag does not shorten what hands lead: it would stretch the thread behind them.
+    over = std::max(furthest / std::max(most_move, kLedMove * led), over_slid);
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
     place_trial(systems, problems, count, fraction);

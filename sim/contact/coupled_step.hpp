@@ -127,6 +127,7 @@ class CoupledStep {
   void place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
                    double fraction) noexcept;
 
+  const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
   BodyContacts body_contacts_;
   Bodies bodies_;           ///< of this step

@@ -170,7 +170,7 @@ void Coupling::list_touches(size_t strand, const Strand& shape, const StrandCont
     t.contact = static_cast<std::uint32_t>(i);
     t.ends = 0;
     const auto side = [&](size_t edge, double s, double sign) {
-      const Blend b = blend_at(shape.vertices, shape.closed, edge, s);
+      const Blend b = blend_at(shape, edge, s);
       for (std::uint32_t k = 0; k < 3; ++k) {
         t.vertex[t.ends] = b.vertex[k];
         t.weight[t.ends++] = sign * b.weight[k];

@@ -7,6 +7,10 @@
 /// hundredths of a diameter in a tight knot of segments of half a diameter): strands that slide would catch like gears,
 /// and a contact between strands that lie along each other would leap from edge to edge.
 ///
+/// Where edges are longer than a strand is wide and bend sharply, that is far from the polyline: curves would pass each
+/// other where the polylines, by which clearance and audit go, do not. So no corner is cut by more than kMostCut. It
+/// changes nothing where edges of half a diameter bend by less than 106 degrees.
+///
 /// Places are written as on the polyline, (edge, s): parameter edge + s. An open strand ends at its end vertices, where
 /// the curve is straight (its first control point mirrored in the end).
 #include <algorithm>
@@ -22,6 +26,15 @@ struct Blend {
   double weight[3] = {};
 };
 
+inline constexpr double kMostCut = 0.2;  ///< of the radius, that the curve runs past a vertex at most
+
+/// Over what part of both half edges the corner between them is rounded: all, or less where that would cut it by more
+/// than kMostCut. The curve then goes along the edges in between.
+inline double rounding_at(const Vector3d& before, const Vector3d& at, const Vector3d& behind, double radius) noexcept {
+  const double bend = (before - 2 * at + behind).squaredNorm(), most = 8 * kMostCut * radius;
+  return bend > most * most ? most / std::sqrt(bend) : 1;
+}
+
 /// @param s in [0, 1] along the edge
 inline Blend blend_at(std::size_t vertices, bool closed, std::size_t edge, double s) noexcept {
   const auto n = static_cast<std::uint32_t>(vertices);
@@ -34,23 +47,42 @@ inline Blend blend_at(std::size_t vertices, bool closed, std::size_t edge, doubl
   return {{i == 0 ? n - 1 : i - 1, i, i + 1 == n ? 0 : i + 1}, {before, at, behind}};
 }
 
+/// Likewise of a strand as it lies: with its corners cut by no more than kMostCut.
+inline Blend blend_at(const Strand& strand, std::size_t edge, double s) noexcept {
+  Blend b = blend_at(strand.vertices, strand.closed, edge, s);
+  if (b.weight[2] == 0 && b.vertex[2] != b.vertex[1] + 1) return b;  // the end of an open strand
+  const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius);
+  if (w == 1) return b;
+  const double from = s < 0.5 ? s : s - 1, t = from / w + 0.5;  // from the vertex; along what is rounded
+  b.weight[0] = t <= 0 ? -from : t < 1 ? 0.5 * w * (1 - t) * (1 - t) : 0;
+  b.weight[2] = t <= 0 ? 0 : t < 1 ? 0.5 * w * t * t : from;
+  b.weight[1] = 1 - b.weight[0] - b.weight[2];
+  return b;
+}
+
 /// Its derivative along the curve, in edges: weights that add up to zero, at the vertices of blend_at().
-inline Blend slope_at(std::size_t vertices, bool closed, std::size_t edge, double s) noexcept {
-  Blend b = blend_at(vertices, closed, edge, s);
-  const double t = s < 0.5 ? s + 0.5 : s - 0.5;
-  const std::size_t i = s < 0.5 ? edge : edge + 1 == vertices ? 0 : edge + 1;
+inline Blend slope_at(const Strand& strand, std::size_t edge, double s) noexcept {
+  Blend b = blend_at(strand.vertices, strand.closed, edge, s);
+  const std::size_t n = strand.vertices, i = s < 0.5 ? edge : edge + 1 == n ? 0 : edge + 1;
+  double t = s < 0.5 ? s + 0.5 : s - 0.5;
+  const bool begins = !strand.closed && i == 0, ends = !strand.closed && i + 1 == n;
+  if (!begins && !ends) {
+    const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius);
+    if (w < 1) t = std::clamp((t - 0.5) / w + 0.5, 0.0, 1.0);
+  }
   const double before = t - 1, at = 1 - 2 * t, behind = t;
-  if (!closed && i == 0)
+  if (begins)
     b.weight[0] = at + 2 * before, b.weight[1] = behind - before;
-  else if (!closed && i + 1 == vertices)
+  else if (ends)
     b.weight[0] = before - behind, b.weight[1] = at + 2 * behind;
   else
     b.weight[0] = before, b.weight[1] = at, b.weight[2] = behind;
   return b;
 }
 
+/// @param x the strand's vertices, or where they were: at the same weights
 inline Vector3d place_on(const Vector3d* x, const Strand& strand, std::size_t edge, double s) noexcept {
-  const Blend b = blend_at(strand.vertices, strand.closed, edge, s);
+  const Blend b = blend_at(strand, edge, s);
   return b.weight[0] * x[b.vertex[0]] + b.weight[1] * x[b.vertex[1]] + b.weight[2] * x[b.vertex[2]];
 }
 
@@ -78,6 +110,14 @@ inline CurvePoint curve_at(const Strand& strand, double u) noexcept {
   at = strand.x + i;
   const Vector3d out = behind ? (*behind - *at).eval() : (*at - *before).eval();
   const Vector3d in = before ? (*at - *before).eval() : out;
+  const double w = before && behind ? rounding_at(*before, *at, *behind, strand.radius) : 1;
+  if (w < 1) {
+    const double from = t - 0.5, part = from / w + 0.5;
+    const Vector3d& along = from < 0 ? in : out;
+    if (part <= 0 || part >= 1) return {*at + from * along, along, Vector3d::Zero()};
+    return {*at + w * ((part - 0.5) * in + 0.5 * part * part * (out - in)), (1 - part) * in + part * out,
+            (out - in) / w};
+  }
   CurvePoint c;
   c.d1 = (1 - t) * in + t * out;
   c.d2 = out - in;

@@ -46,7 +46,8 @@ inline constexpr double kPenetrationLeft = 1e-3;  ///< that a converged step may
 inline constexpr double kContactBalance = 1e-7;  ///< imbalance over the load at which a step among strands is done, ...
 inline constexpr double kContactRest = 1e-5;     ///< ... if its last move was no longer [diameter]
 inline constexpr double kMostStrandForce = 1e8;  ///< of one contact [uN]
-inline constexpr double kMostSlid = 0.5;         ///< of a contact in one iteration [diameter]
+inline constexpr double kLedMove = 1.5;          ///< times a held vertex's: a longer move is the thread's own
+inline constexpr double kMostSlid = 2;           ///< of a contact in one iteration [diameter]
 inline constexpr double kSmallPart = 0.25;       ///< a move below this part of what is trusted lets the drag go down
 // Drag of the trust region, of all vertices together, in units of the load over the diameter.
 inline constexpr double kFirstDrag = 2;

@@ -32,6 +32,7 @@ constexpr std::size_t kBalanced = rod::BlockBand<3>::kBalanced;
 /// Threads with their matrices, and contacts between them.
 struct Scene {
   Random random{11};
+  std::vector<Vector3d> straight = std::vector<Vector3d>(3000, Vector3d::Zero());  // no corner to cut
   std::vector<Strand> strands;
   std::vector<std::unique_ptr<ThreadInverse>> inverses;
   std::vector<bool*> couples;  // of each of them
@@ -42,6 +43,7 @@ struct Scene {
   template <int D>
   BandInverse<D>& thread(std::size_t n, bool closed, std::size_t middle = kBalanced) {
     Strand strand;
+    strand.x = straight.data();
     strand.vertices = n;
     strand.closed = closed;
     strands.push_back(strand);

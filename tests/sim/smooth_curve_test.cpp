@@ -18,6 +18,7 @@ Thread wandering(std::mt19937& random, int vertices, bool closed) {
   Thread t;
   t.closed = closed;
   t.rest_length = 1;
+  t.radius = 1;  // no corner is too sharp for it
   Vector3d x(0, 0, 0), along(1, 0, 0);
   for (int i = 0; i < vertices; ++i) {
     const Vector3d off(any(random), any(random), any(random));
@@ -77,6 +78,36 @@ TEST(SmoothCurve, BlendAndCurveAreTheSame) {
     if (!closed) continue;
     for (double u = -9; u < 9; u += 0.21) EXPECT_LT((curve_at(s, u).p - curve_at(s, u + 9).p).norm(), 1e-13);
   }
+}
+
+TEST(SmoothCurve, CutsNoCornerByMoreThanAPartOfTheRadius) {
+  std::mt19937 random(7);
+  for (double radius : {0.5, 0.1, 0.02})
+    for (bool closed : {false, true}) {
+      Thread t = wandering(random, 12, closed);
+      t.x[5] += Vector3d(0.3, -0.9, 0.4);  // a sharp one
+      t.radius = radius;
+      const Strand s = strand_of(t);
+      double most = 0;
+      for (std::size_t edge = 0; edge < s.edges(); ++edge)
+        for (double part = 0; part < 1; part += 0.015625) {
+          const double u = static_cast<double>(edge) + part;
+          const CurvePoint c = curve_at(s, u), next = curve_at(s, u + 1e-6);
+          EXPECT_LT((place_on(s.x, s, edge, part) - c.p).norm(), 1e-14);
+          EXPECT_LT(((next.p - c.p) / 1e-6 - c.d1).norm(), 1e-6 * (1 + 10 / radius)) << "the tangent is continuous";
+          const Blend b = blend_at(s, edge, part);
+          EXPECT_NEAR(b.weight[0] + b.weight[1] + b.weight[2], 1, 1e-15);
+          for (double weight : b.weight) EXPECT_GE(weight, 0);
+          const Blend slope = slope_at(s, edge, part);
+          Vector3d along = Vector3d::Zero();
+          for (int k = 0; k < 3; ++k) along += slope.weight[k] * t.x[slope.vertex[k]];
+          EXPECT_LT((along - c.d1).norm(), 1e-14);
+          const Vector3d on = (1 - part) * t.x[edge] + part * t.x[s.next(edge)];
+          most = std::max(most, (c.p - on).norm());
+        }
+      EXPECT_LE(most, kMostCut * radius * (1 + 1e-12));
+      EXPECT_GT(most, 0.9 * kMostCut * radius);
+    }
 }
 
 TEST(SmoothCurve, IsTheLineWhereVerticesAreOnOne) {

@@ -122,7 +122,7 @@ inline MatrixXd dense_coupling(const std::vector<contact::Strand>& strands, cons
       const auto side = [&](std::size_t strand, std::size_t edge, double place, double sign) {
         if (strand != s) return;
         const auto column = static_cast<Index>(3 * i);
-        const contact::Blend b = contact::blend_at(strands[s].vertices, strands[s].closed, edge, place);
+        const contact::Blend b = contact::blend_at(strands[s], edge, place);
         for (std::size_t k = 0; k < 3; ++k)
           jt.block<3, 3>(static_cast<Index>(b.vertex[k]) * own, column) += sign * b.weight[k] * axes[i];
       };
