@@ -19,6 +19,7 @@
 #include "appliance/run/replay.hpp"
 #include "appliance/run/session.hpp"
 #include "appliance/sim/sim_run.hpp"
+#include "appliance/track/track_run.hpp"
 #include "appliance/version.hpp"
 #include "config/profile_file.hpp"
 
@@ -134,6 +135,47 @@ int sim(const SimArguments& arguments) {
   if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
   return outcome->exit_code;
 }
+
+struct TrackArguments {
+  std::string rig, frames, out;
+  bool filter = false, json = false;
+};
+
+int track(const TrackArguments& arguments) {
+  tracking::TrackOptions options;
+  options.rig = arguments.rig;
+  options.frames = arguments.frames;
+  options.out = arguments.out;
+  options.rows_to_stdout = !arguments.json;
+  options.filter = arguments.filter;
+  options.progress = isatty(STDERR_FILENO) != 0;
+  options.stop_request = &stop_request;
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  if (arguments.json && arguments.out == "-") {
+    fmt::print(stderr, "--out is -, must be a file with --json: standard output holds the one JSON object\n");
+    return 2;
+  }
+  const auto outcome = tracking::track(options);
+  if (!outcome) return complain(outcome.error());
+  const bool rows_on_stdout = arguments.out.empty() || arguments.out == "-";
+  if (arguments.json)
+    fmt::print("{}\n", outcome->summary);
+  else
+    fmt::print(rows_on_stdout ? stderr : stdout, "{}", outcome->table);
+  fmt::print(stderr, "{}", outcome->complaint);
+  return outcome->exit_code;
+}
+
+constexpr const char* kTrackFooter =
+    R"(DIR holds C0 ... C3, each a folder of 000000.png ... or a video C0.mkv ..., and frames.csv: frame,t_s (one time for
+all), or frame,t_s,t_C0_s,...,t_C3_s with the mid-exposure time of each image, empty where there is none. Without it 60 Hz.
+The table has one row per frame and instrument, poses of the forceps frame T in the rig R, unfiltered:
+  frame,t_s,instrument,status,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg,cameras,residual_px,sigma_tip_mm,
+  cov_xx_mm2,cov_xy_mm2,cov_xz_mm2,cov_yy_mm2,cov_yz_mm2,cov_zz_mm2
+status is tracked, predicted (hidden now, carried on from what was seen) or lost (its numbers are empty cells); the
+covariance is that of the tip position, as believed. Without --out the table goes to standard output, with --json nowhere.
+Exit: 0 both instruments were tracked at some time, 1 one never was, or interrupted, 2 refused: nothing was written.
+Example: ligature track --rig config/rigs/demo.toml --frames deploy/demo --out out/poses.csv)";
 
 constexpr const char* kSimFooter =
     R"(Files in DIR, each whole or not there:
@@ -264,6 +306,15 @@ int run_command(int argc, char** argv) {
   sim_verb->add_flag("--json", sim_arguments.json, "print summary.json on standard output instead of a table");
   sim_verb->footer(kSimFooter);
 
+  TrackArguments track_arguments;
+  CLI::App* track_verb = app.add_subcommand("track", "camera frames in, forceps poses out");
+  track_verb->add_option("--rig", track_arguments.rig, "rig file of the cameras that made the frames")->required();
+  track_verb->add_option("--frames", track_arguments.frames, "folder of the recording")->required();
+  track_verb->add_option("--out", track_arguments.out, "table of poses, CSV; its folder is made when missing")
+      ->check(named);
+  track_verb->add_flag("--json", track_arguments.json, "print a summary as one JSON object on standard output");
+  track_verb->footer(kTrackFooter);
+
   std::string replay_directory;
   bool replay_json = false;
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
@@ -289,6 +340,7 @@ int run_command(int argc, char** argv) {
   if (*bench_verb) return become("ligature-bench", argv[0], bench_verb->remaining());
   if (*knot_verb) return become("ligature-knot", argv[0], knot_verb->remaining());
   if (*sim_verb) return sim(sim_arguments);
+  if (*track_verb) return track(track_arguments);
   if (*replay_verb) return replay(replay_directory, replay_json);
   const auto findings = doctor::examine();
   if (doctor_json)

@@ -60,7 +60,7 @@ TEST_F(Cli, VersionNamesCommitCompilerAndLibraries) {
 }
 
 TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
-  for (const char* verb : {"run", "sim", "doctor", "replay"}) {
+  for (const char* verb : {"run", "sim", "track", "doctor", "replay"}) {
     const Answer answer = ligature(std::string(verb) + " --help");
     EXPECT_EQ(answer.exit_code, 0);
     EXPECT_NE(answer.out.find("Example: ligature "), std::string::npos) << answer.out;
@@ -72,7 +72,7 @@ TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
        {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
         "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite", "replay /nonexistent",
         "run --pace sometimes", "run --presenter hologram", "run --duration nan", "run --record same --out same",
-        "run --fault blob:1"}) {
+        "run --fault blob:1", "track", "track --rig x.toml", "track --rig x.toml --frames /nonexistent"}) {
     const Answer answer = ligature(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
