@@ -31,6 +31,10 @@ class FaultyCamera final : public FrameSource {
   /// The source's answer, spoilt. Whether frame k is hit depends on seed, camera and k alone, so every run agrees.
   FrameStatus next(Frame& frame) noexcept override;
   FrameStatus skip(Frame& frame) noexcept override { return source_->skip(frame); }
+  bool live() const noexcept override { return source_->live(); }
+  void begin(std::int64_t session_start_ns) noexcept override { source_->begin(session_start_ns); }
+  bool take_event(CameraEvent& event) noexcept override { return source_->take_event(event); }
+  const CaptureCounters* counters() const noexcept override { return source_->counters(); }
 
   /// Pulls or plugs the cable by hand, from any thread; what next() answers is `missing` meanwhile.
   void set_dead(bool dead) noexcept { dead_.store(dead, std::memory_order_relaxed); }

@@ -1,8 +1,9 @@
 #pragma once
-/// One camera, wherever its images come from: a recording, the virtual rig, (later) a device.
+/// One camera, wherever its images come from: a recording, the virtual rig, a device.
 #include <cstdint>
 #include <opencv2/core/mat.hpp>
 
+#include "drivers/camera/camera_event.hpp"
 #include "sim/base/result.hpp"
 
 namespace ligature::drivers {
@@ -12,6 +13,7 @@ struct Frame {
   std::uint64_t sequence = 0;        ///< trigger number from 0; a gap means frames were lost
   std::int64_t mid_exposure_ns = 0;  ///< session time
   std::int64_t delivery_ns = 0;      ///< session time at which a real camera would have handed this image over
+  std::uint32_t lost = 0;            ///< triggers since the call before that no call answers for (devices only)
   cv::Mat image;                     ///< CV_8UC3, BGR, size of the camera model; valid only with FrameStatus::image
 };
 
@@ -36,6 +38,16 @@ class FrameSource {
     const FrameStatus status = next(frame);
     return status == FrameStatus::image ? FrameStatus::missing : status;
   }
+
+  /// A device: its images come when they come, next() waits for them (a tenth of a second at most) and hands over the
+  /// newest. Its triggers are its own; those of several cameras are matched by time (trigger_matcher.hpp).
+  virtual bool live() const noexcept { return false; }
+  /// CLOCK_MONOTONIC at session time 0. Once, before the first next().
+  virtual void begin(std::int64_t /*session_start_ns*/) noexcept {}
+  /// What happened meanwhile, oldest first; false = nothing. On the thread that calls next().
+  virtual bool take_event(CameraEvent& /*event*/) noexcept { return false; }
+  /// Devices only, else null; for any thread.
+  virtual const CaptureCounters* counters() const noexcept { return nullptr; }
 };
 
 }  // namespace ligature::drivers

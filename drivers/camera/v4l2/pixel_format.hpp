@@ -1,0 +1,11 @@
+#pragma once
+/// How a camera sends its pixels.
+#include <cstdint>
+
+namespace ligature::drivers {
+
+enum class PixelFormat : std::uint8_t { yuyv, mjpeg, grey, bayer_rggb, bayer_grbg, bayer_gbrg, bayer_bggr };
+
+const char* name_of(PixelFormat format);
+
+}  // namespace ligature::drivers

@@ -1,0 +1,292 @@
+#include "drivers/camera/v4l2/v4l2_camera.hpp"
+
+#include <poll.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+
+#include "drivers/camera/v4l2/v4l2_stream.hpp"
+
+namespace ligature::drivers {
+namespace {
+
+using Kind = CameraEvent::Kind;
+constexpr std::int64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
+constexpr int kSlice_ms = 100;                   // the longest that next() waits
+constexpr std::int64_t kRetry_ns = kNsPerS / 2;  // between looks for a device that is not there
+constexpr std::int64_t kStall_ns = kNsPerS;      // without an image: start the stream again
+constexpr std::int64_t kFuture_ns = kNsPerMs;    // a stamp may be so far ahead of our clock
+constexpr std::int64_t kOldest_ns = kNsPerS;     // ... and so far behind it
+
+}  // namespace
+
+struct V4l2Camera::State {
+  State(V4l2Params given, DeviceCalls& os) : params(std::move(given)), calls(os), stream(params, os) {}
+
+  const V4l2Params params;
+  DeviceCalls& calls;
+  V4l2Stream stream;
+  PixelDecoder decoder;
+  EventQueue events;
+  CaptureCounters counters;
+  std::int64_t start_ns = 0;
+
+  // Of the connection.
+  bool ever_connected = false;
+  Kind refused_with = Kind::connected;  ///< last reason for not connecting that was said
+  int refused_error = 0;
+  std::int64_t retry_at_ns = 0;
+  std::int64_t image_at_ns = 0;  ///< when something last came, or the stream began
+
+  // Of the newest image.
+  bool seen = false;
+  std::uint64_t number = 0;  ///< trigger number given to it
+  std::uint32_t device_sequence = 0;
+  std::int64_t stamp_ns = 0;  ///< as the device told, or arrival
+  std::int64_t taken_mid_ns = INT64_MIN;
+  std::int64_t period_ns = 0;
+  bool bad_stamp = false, no_stamp_said = false, corrupt = false, restart_said = false;
+  std::int64_t lost_said_ns = INT64_MIN / 2;
+
+  void say(Kind kind, int error = 0, double wanted = 0, double got = 0) noexcept {
+    CameraEvent event;
+    event.kind = kind;
+    event.error = error;
+    event.wanted = wanted;
+    event.got = got;
+    say(event);
+  }
+  void say(CameraEvent event) noexcept {
+    event.time_ns = calls.now_ns() - start_ns;
+    events.push(event);
+  }
+
+  bool connect() noexcept {
+    CameraEvent why;
+    const std::int64_t now = calls.now_ns();
+    if (!stream.connect(why, events)) {
+      retry_at_ns = calls.now_ns() + kRetry_ns;
+      if (why.kind != refused_with || why.error != refused_error) say(why);
+      refused_with = why.kind, refused_error = why.error;
+      return false;
+    }
+    refused_with = Kind::connected, refused_error = 0;
+    ever_connected = true;
+    image_at_ns = std::max(now, calls.now_ns());
+    period_ns = stream.period_ns();
+    no_stamp_said = bad_stamp = corrupt = false;
+    counters.connections.fetch_add(1, std::memory_order_relaxed);
+    counters.controls_refused.store(stream.controls_refused(), std::memory_order_relaxed);
+    counters.streaming.store(true, std::memory_order_relaxed);
+    fresh_connection = true;
+    return true;
+  }
+  bool fresh_connection = false;  ///< the next image is its first
+
+  void drop(Kind kind, int error, double got = 0) noexcept {
+    say(kind, error, 0, got);
+    stream.disconnect();
+    counters.streaming.store(false, std::memory_order_relaxed);
+    if (kind == Kind::stalled) counters.restarts.fetch_add(1, std::memory_order_relaxed);
+    // A stream that broke while the device stands is tried again at once, one that was unplugged when it may be back.
+    retry_at_ns = calls.now_ns() + (error == ENODEV ? kRetry_ns : kRetry_ns / 5);
+  }
+
+  /// The device's stamp of this image, or arrival where it cannot be believed.
+  struct Moment {
+    std::int64_t stamp_ns, mid_ns, ready_ns;
+  };
+  Moment moment_of(const v4l2_buffer& buffer, std::int64_t now) noexcept {
+    StampAt at = params.stamp;
+    if (at == StampAt::device) at = stream.stamp_at();
+    if (at == StampAt::device)
+      at = (buffer.flags & V4L2_BUF_FLAG_TSTAMP_SRC_MASK) == V4L2_BUF_FLAG_TSTAMP_SRC_SOE ? StampAt::exposure_start
+                                                                                          : StampAt::frame_end;
+    std::int64_t stamp =
+        std::int64_t{buffer.timestamp.tv_sec} * kNsPerS + std::int64_t{buffer.timestamp.tv_usec} * 1000;
+    const bool monotonic = (buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) == V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+    const bool possible = stamp <= now + kFuture_ns && stamp >= now - kOldest_ns && (!seen || stamp > stamp_ns);
+    if (!monotonic && !no_stamp_said) say(Kind::no_device_time), no_stamp_said = true;
+    if (monotonic && !possible) {
+      counters.bad_time.fetch_add(1, std::memory_order_relaxed);
+      if (!bad_stamp) say(Kind::bad_time, 0, 0, static_cast<double>(stamp - now) * 1e-6);
+    }
+    bad_stamp = monotonic && !possible;
+    if (!monotonic || !possible) stamp = now, at = StampAt::frame_end;
+    const std::int64_t readout = std::llround(params.readout_ms * 1e6);
+    const std::int64_t mid = stamp + to_mid_exposure_ns(at, params.shutter, stream.exposure_ns(), readout);
+    return {stamp, mid, at == StampAt::frame_end ? std::min(stamp, now) : now};
+  }
+
+  /// Numbers the trigger. @return triggers lost before it
+  std::uint64_t count(const v4l2_buffer& buffer, std::int64_t stamp) noexcept {
+    if (!seen) {
+      seen = true;
+      fresh_connection = false;
+      device_sequence = buffer.sequence, stamp_ns = stamp;
+      return 0;
+    }
+    const double periods = static_cast<double>(stamp - stamp_ns) / static_cast<double>(period_ns);
+    const std::int64_t by_time = std::max<std::int64_t>(1, std::llround(std::min(periods, 1e9)));
+    const auto by_device = static_cast<std::int64_t>(static_cast<std::int32_t>(buffer.sequence - device_sequence));
+    std::int64_t step = by_device;
+    if (fresh_connection) {
+      step = by_time;  // the device began to count anew
+    } else if (by_device < 1 || by_device > by_time + 2 + by_time / 4) {
+      step = by_time;
+      if (!restart_said) say(Kind::sequence_restart, 0, static_cast<double>(by_time), static_cast<double>(by_device));
+      restart_said = true;  // a driver that does not count at all is said once
+    } else {
+      restart_said = false;
+      const std::int64_t between = (stamp - stamp_ns) / by_device;
+      if (!bad_stamp && between > period_ns / 2 && between < 4 * period_ns) period_ns += (between - period_ns) / 16;
+    }
+    fresh_connection = false;
+    device_sequence = buffer.sequence, stamp_ns = stamp;
+    number += static_cast<std::uint64_t>(step);
+    const auto lost = static_cast<std::uint64_t>(step - 1);
+    if (lost > 0) {
+      counters.lost.fetch_add(lost, std::memory_order_relaxed);
+      if (stamp - lost_said_ns > kNsPerS) say(Kind::frames_lost, 0, 0, static_cast<double>(lost)), lost_said_ns = stamp;
+    }
+    return lost;
+  }
+
+  FrameStatus next(Frame& frame) noexcept;
+  FrameStatus look_for_device() noexcept;
+};
+
+FrameStatus V4l2Camera::State::look_for_device() noexcept {
+  const std::int64_t now = calls.now_ns();
+  if (now >= retry_at_ns && connect()) return FrameStatus::timeout;
+  const std::int64_t left_ms = (retry_at_ns - calls.now_ns()) / kNsPerMs + 1;
+  calls.poll(-1, static_cast<int>(std::clamp<std::int64_t>(left_ms, 1, kSlice_ms)));
+  return FrameStatus::timeout;
+}
+
+FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
+  frame.lost = 0;
+  if (!stream.connected()) return look_for_device();
+  const int ready = stream.wait(kSlice_ms);
+  if (ready < 0) {
+    drop(ready == -ENODEV ? Kind::gone : Kind::stalled, -ready);
+    return FrameStatus::timeout;
+  }
+  if (ready == 0) {
+    if (const std::int64_t silent = calls.now_ns() - image_at_ns; silent > kStall_ns)
+      drop(Kind::stalled, 0, static_cast<double>(silent) * 1e-9);
+    return FrameStatus::timeout;
+  }
+
+  v4l2_buffer newest{}, buffer{};
+  Moment moment{};
+  std::uint64_t lost = 0, fetched = 0;
+  int broke = 0;
+  // As many as can wait, and what comes meanwhile.
+  for (std::size_t i = 0; i < 2 * V4l2Stream::kMaxBuffers; ++i) {
+    broke = stream.take(buffer);
+    if (broke != 0) break;
+    const std::int64_t now = calls.now_ns();
+    if (fetched > 0) {
+      counters.overrun.fetch_add(1, std::memory_order_relaxed);
+      ++lost;
+      if ((broke = stream.give_back(newest)) != 0) break;
+    }
+    newest = buffer;
+    ++fetched;
+    image_at_ns = now;
+    moment = moment_of(newest, now);
+    lost += count(newest, moment.stamp_ns);
+  }
+  if (broke != 0 && broke != -EAGAIN) {
+    drop(broke == -ENODEV ? Kind::gone : Kind::stalled, -broke);
+    return FrameStatus::timeout;
+  }
+  if (fetched == 0) {
+    // Woken without an image: an error or a hang-up that the queue does not know of.
+    if ((ready & (POLLERR | POLLHUP | POLLNVAL)) != 0)
+      drop((ready & POLLHUP) != 0 ? Kind::gone : Kind::stalled, (ready & POLLHUP) != 0 ? ENODEV : EIO);
+    return FrameStatus::timeout;
+  }
+
+  const bool whole =
+      (newest.flags & V4L2_BUF_FLAG_ERROR) == 0 &&
+      decoder.decode(stream.layout(), stream.bytes(newest), stream.size(newest), frame.image) == Decoded::done;
+  const int returned = stream.give_back(newest);
+  if (!whole) {
+    counters.corrupt.fetch_add(1, std::memory_order_relaxed);
+    if (!corrupt) say(Kind::corrupt);
+  }
+  corrupt = !whole;
+  if (returned != 0) drop(returned == -ENODEV ? Kind::gone : Kind::stalled, -returned);
+
+  frame.sequence = number;
+  frame.lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(lost, UINT32_MAX));
+  frame.mid_exposure_ns = moment.mid_ns - start_ns;
+  frame.delivery_ns = moment.ready_ns - start_ns;
+  // From before the session, or out of order through a changed kind of stamp: nobody can use it.
+  if (frame.mid_exposure_ns < 0 || moment.mid_ns <= taken_mid_ns) return FrameStatus::timeout;
+  taken_mid_ns = moment.mid_ns;
+  if (whole) counters.images.fetch_add(1, std::memory_order_relaxed);
+  return whole ? FrameStatus::image : FrameStatus::missing;
+}
+
+V4l2Camera::V4l2Camera(std::unique_ptr<State> state) : state_(std::move(state)) {}
+V4l2Camera::~V4l2Camera() = default;
+
+Result<std::unique_ptr<V4l2Camera>> V4l2Camera::create(V4l2Params params, DeviceCalls& calls) {
+  if (params.serial.empty() && params.path.empty())
+    return usage_error("a camera needs a serial or a path: `ligature doctor` lists those that are plugged in");
+  if (params.width_px < 16 || params.height_px < 16 || params.width_px > 8192 || params.height_px > 8192 ||
+      !(params.rate_hz >= 1 && params.rate_hz <= 1000) || !(params.exposure_ms > 0 && params.exposure_ms <= 1000) ||
+      !(params.readout_ms >= 0 && params.readout_ms <= 1000) || params.buffers < 2 ||
+      params.buffers > static_cast<int>(V4l2Stream::kMaxBuffers))
+    return usage_error("camera parameters are out of range");
+  auto state = std::make_unique<State>(std::move(params), calls);
+  if (!state->connect()) {
+    CameraEvent why;
+    Kind kind = state->refused_with;
+    while (state->events.pop(why) && why.kind != kind) {
+    }
+    if (kind == Kind::ambiguous) return usage_error(describe(why));
+    if (kind == Kind::refused && why.error == 0) return usage_error(describe(why));
+    if (kind == Kind::refused) return unavailable(describe(why));
+    state->events.push(why);
+  }
+  return std::unique_ptr<V4l2Camera>(new V4l2Camera(std::move(state)));
+}
+
+FrameStatus V4l2Camera::next(Frame& frame) noexcept {
+  return state_->next(frame);
+}
+
+void V4l2Camera::begin(std::int64_t session_start_ns) noexcept {
+  state_->start_ns = session_start_ns;
+  // What waits since the stream was started is of no use, and its gaps are nobody's loss.
+  state_->seen = false;
+  state_->image_at_ns = state_->calls.now_ns();
+}
+
+bool V4l2Camera::take_event(CameraEvent& event) noexcept {
+  return state_->events.pop(event);
+}
+
+const CaptureCounters* V4l2Camera::counters() const noexcept {
+  return &state_->counters;
+}
+
+bool V4l2Camera::connected() const noexcept {
+  return state_->stream.connected();
+}
+
+const DeviceInfo& V4l2Camera::device() const noexcept {
+  return state_->stream.device();
+}
+
+double V4l2Camera::exposure_ms() const noexcept {
+  return state_->stream.connected() ? static_cast<double>(state_->stream.exposure_ns()) * 1e-6
+                                    : state_->params.exposure_ms;
+}
+
+}  // namespace ligature::drivers
