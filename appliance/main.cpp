@@ -239,7 +239,7 @@ int run_command(int argc, char** argv) {
 
   RunArguments arguments;
   CLI::App* run_verb = app.add_subcommand("run", "the appliance: cameras, tracking, physics, stereo picture, watchdog");
-  run_verb->add_option("--profile", arguments.profile, "name of a shipped profile (demo, virtual, appliance) or a file")
+  run_verb->add_option("--profile", arguments.profile, "name of a shipped profile (demo, virtual, appliance, rig) or a file")
       ->capture_default_str()
       ->take_last();
   run_verb->add_option("--duration", arguments.duration_s, "seconds of session time; default: the profile's")

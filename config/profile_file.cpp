@@ -1,6 +1,7 @@
 #include "config/profile_file.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
 
@@ -17,12 +18,90 @@ constexpr std::size_t kMaxFaults = 64;
 constexpr std::size_t kMaxPictures = 256;
 constexpr double kMaxTimeS = 1e6;
 
+/// Keys of one camera, on top of those for all.
+DeviceSettings read_device(Table& t, DeviceSettings d, double period_ms) {
+  using drivers::PixelFormat;
+  using drivers::Shutter;
+  using drivers::StampAt;
+  d.format = t.get_choice("format", d.format,
+                          {{"mjpeg", PixelFormat::mjpeg},
+                           {"yuyv", PixelFormat::yuyv},
+                           {"grey", PixelFormat::grey},
+                           {"bayer_rggb", PixelFormat::bayer_rggb},
+                           {"bayer_grbg", PixelFormat::bayer_grbg},
+                           {"bayer_gbrg", PixelFormat::bayer_gbrg},
+                           {"bayer_bggr", PixelFormat::bayer_bggr}});
+  d.exposure_ms = t.get_number("exposure_ms", d.exposure_ms, between(0.1, 1000));
+  if (d.exposure_ms > period_ms)
+    t.reject("exposure_ms", "at most the frame period of " + std::to_string(period_ms) + " ms",
+             "shorten it or lower cameras.rate_hz");
+  const auto whole = [&t](std::string_view key, std::optional<int>& value, int low, int high, std::string_view remedy) {
+    if (t.has(key)) value = static_cast<int>(t.need_integer(key, low, high, remedy));
+  };
+  constexpr int kMost = 1'000'000;
+  whole("gain", d.gain, 0, kMost, "the device's own units: `ligature doctor --cameras` lists its range");
+  whole("white_balance_k", d.white_balance_k, 1000, 20000, "a colour temperature");
+  whole("red_balance", d.red_balance, -kMost, kMost, "the device's own units");
+  whole("blue_balance", d.blue_balance, -kMost, kMost, "the device's own units");
+  d.readout_ms = t.get_number("readout_ms", d.readout_ms, between(0, 1000));
+  d.stamp = t.get_choice("stamp", d.stamp,
+                         {{"device", StampAt::device},
+                          {"exposure_start", StampAt::exposure_start},
+                          {"exposure_end", StampAt::exposure_end},
+                          {"frame_end", StampAt::frame_end}});
+  d.shutter = t.get_choice("shutter", d.shutter, {{"global", Shutter::global}, {"rolling", Shutter::rolling}});
+  d.buffers = static_cast<int>(t.get_integer("buffers", d.buffers, 2, 8));
+  return d;
+}
+
+constexpr std::array<const char*, 11> kDeviceKeys{"format",      "exposure_ms",  "gain",       "white_balance_k",
+                                                  "red_balance", "blue_balance", "readout_ms", "stamp",
+                                                  "shutter",     "buffers",      "max_skew_ms"};
+
+void read_devices(Table& t, CameraSettings& c) {
+  const double period_ms = 1e3 / c.rate_hz;
+  c.devices.fill(read_device(t, {}, period_ms));
+  // Half a period apart, images of two triggers would be as near each other as those of one.
+  c.max_skew_ms = t.get_number("max_skew_ms", c.max_skew_ms, between(0, 1000));
+  std::vector<std::size_t> seen;
+  for (Table& of : t.get_tables("device", 0, kCameras, "one table for each camera")) {
+    const std::size_t camera =
+        of.need_choice<std::size_t>("name", kCameras, {{"C0", 0}, {"C1", 1}, {"C2", 2}, {"C3", 3}});
+    DeviceSettings d = read_device(of, c.devices[camera % kCameras], period_ms);
+    d.serial = of.get_string("serial", "");
+    d.path = of.get_string("path", "");
+    if (d.serial.empty() && d.path.empty())
+      of.reject("serial", "given, or path", "`ligature doctor` lists both of every camera that is plugged in");
+    if (d.path.rfind("/dev/video", 0) == 0)
+      of.reject("path", "a USB port such as 1-2.3, or the driver's name of the place",
+                "/dev/videoN is whatever was plugged in first: `ligature doctor` lists what stays");
+    if (camera == kCameras) continue;
+    if (std::find(seen.begin(), seen.end(), camera) != seen.end())
+      of.reject("name", "another camera than those above", "describe each camera once");
+    for (const std::size_t other : seen)
+      if (c.devices[other].serial == d.serial && c.devices[other].path == d.path)
+        of.reject(d.serial.empty() ? "path" : "serial", "another device than C" + std::to_string(other) + "'s",
+                  "one device is one camera");
+    seen.push_back(camera);
+    c.devices[camera] = d;
+  }
+}
+
 CameraSettings read_cameras(Table t) {
   CameraSettings c;
   using Source = CameraSettings::Source;
-  c.source = t.need_choice("source", c.source, {{"recorded", Source::recorded}, {"virtual", Source::virtual_rig}});
+  c.source = t.need_choice("source", c.source,
+                           {{"recorded", Source::recorded}, {"virtual", Source::virtual_rig}, {"v4l2", Source::v4l2}});
   c.rate_hz = t.get_number("rate_hz", c.rate_hz, between(1, 1000));
   if (!t.clean()) return c;
+  if (c.source == Source::v4l2) {
+    read_devices(t, c);
+  } else {
+    for (const char* key : kDeviceKeys)
+      if (t.has(key)) t.reject(key, "left out", "only source = \"v4l2\" has devices");
+    for (Table& of : t.get_tables("device", 0, kCameras))
+      of.reject("name", "left out", "only source = \"v4l2\" has devices");
+  }
   if (c.source == Source::recorded)
     c.directory = t.need_path("directory", Table::PathKind::directory);
   else if (t.has("directory"))
@@ -169,6 +248,8 @@ Result<Profile> read(Document document, const fs::path& file) {
   p.rig = root.need_path("rig", Table::PathKind::file);
   p.scenario = root.need_path("scenario", Table::PathKind::file);
   p.cameras = read_cameras(root.need_table("cameras", "say where the images come from"));
+  if (p.cameras.source == CameraSettings::Source::v4l2 && p.pace == Pace::lockstep)
+    root.reject("pace", "realtime with cameras.source = \"v4l2\"", "a device does not wait: pace = \"realtime\"");
   Table virtual_rig = p.cameras.source == CameraSettings::Source::virtual_rig
                           ? root.need_table("virtual", "say where the hands go")
                           : root.get_table("virtual");

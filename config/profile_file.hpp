@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "drivers/camera/v4l2/exposure_time.hpp"
+#include "drivers/camera/v4l2/pixel_format.hpp"
 #include "render/params.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/instrument_sample.hpp"
@@ -21,11 +23,25 @@ enum class Pace {
   realtime,  ///< never waits
 };
 
+/// One V4L2 camera: which device it is and how it is to run. Written once for all in [cameras], or for one of them.
+struct DeviceSettings {
+  std::string serial, path;  ///< both empty: the rig file's serial
+  drivers::PixelFormat format = drivers::PixelFormat::mjpeg;
+  double exposure_ms = 4;
+  std::optional<int> gain, white_balance_k, red_balance, blue_balance;  ///< not given: left as it is, automatic off
+  double readout_ms = 3;                                                ///< end of exposure to last byte
+  drivers::StampAt stamp = drivers::StampAt::device;
+  drivers::Shutter shutter = drivers::Shutter::global;
+  int buffers = 4;
+};
+
 struct CameraSettings {
-  enum class Source { recorded, virtual_rig };
+  enum class Source { recorded, virtual_rig, v4l2 };
   Source source = Source::recorded;
   std::filesystem::path directory;  ///< recorded: with C0..C3; exists
-  double rate_hz = 60;              ///< virtual rig, and a recording without frames.csv
+  double rate_hz = 60;              ///< virtual rig, v4l2, and a recording without frames.csv
+  double max_skew_ms = 4;           ///< v4l2: images of one trigger that are further apart are not used together
+  std::array<DeviceSettings, kCameras> devices;
 };
 
 /// The virtual rig: what the cameras would see of two forceps on these paths.

@@ -15,16 +15,20 @@ void CameraLoop::run() noexcept {
   auto& out = *pipeline_.markers[index_];
   const bool realtime = pipeline_.realtime();
   std::int64_t expected = INT64_MAX / 2;  // when the next image should be handed over
+  const bool live = source_->live();
+  source_->begin(pipeline_.start_ns);
   while (!pipeline_.stopping()) {
     drivers::FrameStatus status;
     const std::int64_t asked = rt::monotonic_now_ns();
     // Too late for the next image: a real camera would have dropped it, and making it would make the one after late.
-    const bool too_late = realtime && asked > expected + pipeline_.settings.camera_period_ns;
+    const bool too_late = realtime && !live && asked > expected + pipeline_.settings.camera_period_ns;
     {
       rt::RtExempt exempt("camera image");  // decoded, or rendered by the virtual rig
       status = too_late ? source_->skip(frame_) : source_->next(frame_);
     }
     const std::int64_t ready = rt::monotonic_now_ns();
+    for (drivers::CameraEvent event; source_->take_event(event);) pipeline_.camera_events[index_].push(event);
+    if (live) dropped_.fetch_add(frame_.lost, std::memory_order_relaxed);
     if (status == drivers::FrameStatus::failed) failed_.store(true, std::memory_order_relaxed);
     if (status == drivers::FrameStatus::end || status == drivers::FrameStatus::failed) break;
     if (status == drivers::FrameStatus::timeout) {

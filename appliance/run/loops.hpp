@@ -9,8 +9,10 @@
 
 #include "appliance/rt/rt_section.hpp"
 #include "appliance/run/pipeline.hpp"
+#include "appliance/watchdog/histogram.hpp"
 #include "appliance/watchdog/thread_monitor.hpp"
 #include "drivers/camera/frame_source.hpp"
+#include "drivers/camera/trigger_matcher.hpp"
 #include "drivers/markers/detector.hpp"
 #include "drivers/tracking/tracker.hpp"
 #include "render/renderer.hpp"
@@ -28,6 +30,7 @@ class CameraLoop {
   std::uint64_t captured() const { return captured_.load(std::memory_order_relaxed); }
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< triggers without an image
   bool failed() const { return failed_.load(std::memory_order_relaxed); }             ///< the source broke
+  const drivers::CaptureCounters* counters() const { return source_->counters(); }    ///< null: not a device
 
  private:
   void wait_until(std::int64_t due_ns) noexcept;
@@ -57,6 +60,15 @@ class TrackingLoop {
     return tracked_of_[instrument].load(std::memory_order_relaxed);
   }
   TrackStatus status(std::size_t instrument) const { return status_[instrument].load(std::memory_order_relaxed); }
+  /// How camera c's images lay to the middle of their triggers, averaged [ns]; 0 before the first.
+  double skew_ns(std::size_t camera) const { return skew_of_[camera].load(std::memory_order_relaxed); }
+  /// Images of camera c that were too far from the others.
+  std::uint64_t refused(std::size_t camera) const { return refused_of_[camera].load(std::memory_order_relaxed); }
+  std::uint64_t compensated() const { return compensated_.load(std::memory_order_relaxed); }  ///< triggers
+  // after the thread has ended
+  const watchdog::Histogram& skews() const { return skews_; }  ///< first to last image of a trigger
+  std::uint64_t regrouped() const { return matcher_.regrouped(); }
+  double camera_period_ns() const { return matcher_.period_ns(); }  ///< as followed, devices only
 
  private:
   static constexpr std::uint32_t kLostAfter = 5;  ///< triggers in a row without an image: a camera is lost
@@ -68,9 +80,23 @@ class TrackingLoop {
                const watchdog::FrameRecord& record) noexcept;
   void note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept;
   void note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept;
+  void match(std::size_t c) noexcept;
+  std::uint8_t note_skew(const Sets& sets, std::int64_t time_ns) noexcept;
   Pipeline& pipeline_;
   watchdog::ThreadMonitor& monitor_;
   drivers::Tracker tracker_;
+  drivers::TriggerMatcher matcher_;
+  std::array<std::uint64_t, kCameras> trigger_of_{};  ///< that the image at the front of a camera's link belongs to
+  std::array<bool, kCameras> matched_{};              ///< ... if it belongs to any
+  std::uint64_t regrouped_seen_ = 0;
+  bool skewed_ = false;
+  std::uint32_t skew_streak_ = 0;  ///< triggers in a row that say the contrary of skewed_
+  std::array<bool, kCameras> camera_refused_{};
+  std::array<std::uint32_t, kCameras> refusal_streak_{};
+  watchdog::Histogram skews_;
+  std::array<std::atomic<double>, kCameras> skew_of_{};
+  std::array<std::atomic<std::uint64_t>, kCameras> refused_of_{};
+  std::atomic<std::uint64_t> compensated_{0};
   std::array<std::atomic<std::uint64_t>, 3> counts_{};
   std::array<std::atomic<std::uint64_t>, kInstruments> tracked_of_{};
   std::array<std::atomic<TrackStatus>, kInstruments> status_{};

@@ -17,6 +17,7 @@
 #include "appliance/rt/triple_buffer.hpp"
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
+#include "drivers/camera/camera_event.hpp"
 
 namespace ligature::appliance {
 
@@ -54,6 +55,11 @@ struct LoopEvent {
   enum class Kind : std::uint8_t {
     camera_lost,  ///< index = camera; no image for kLostAfter triggers
     camera_back,
+    skew_compensated,  ///< value = ms between the images of a trigger; from now on above what may be ignored
+    skew_gone,
+    camera_refused,  ///< index = camera, value = ms that it exposes before or after the others: its images are not used
+    camera_accepted,
+    regrouped,        ///< drift made other images of the cameras belong together
     instrument_lost,  ///< index = instrument
     instrument_back,
     grasped,  ///< index unused; a grasp began
@@ -65,8 +71,10 @@ struct LoopEvent {
   Kind kind = Kind::camera_lost;
   std::uint8_t index = 0;
   std::int64_t time_ns = 0;  ///< session time
+  double value = 0;
 };
 using EventRing = rt::SpscRing<LoopEvent, 256>;
+using CameraEventRing = rt::SpscRing<drivers::CameraEvent, 64>;
 
 struct PipelineSettings {
   Pace pace = Pace::lockstep;
@@ -75,6 +83,8 @@ struct PipelineSettings {
   std::int64_t sample_delay_ns = 0;  ///< D
   std::int64_t camera_period_ns = 0;
   std::int64_t tracking_timeout_ns = 0;  ///< after a trigger's first image
+  bool live = false;                     ///< devices: each counts its own images, triggers are matched by time
+  std::int64_t max_skew_ns = 0;          ///< live: images of a trigger further apart are not used together
   std::int64_t refresh_ns = 0;
   bool pictures = false;  ///< pictures go to the writer
   bool record = false;    ///< camera images go to the recorder
@@ -107,6 +117,7 @@ struct Pipeline {
   rt::SpscRing<SampleRecord, 4096> sample_log;          ///< physics -> service
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service
+  std::array<CameraEventRing, kCameras> camera_events;  ///< camera -> service
   /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
   rt::TripleBuffer<SceneSnapshot> knot_scenes;
 };

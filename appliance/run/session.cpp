@@ -93,13 +93,15 @@ Result<Setup> read_setup(const RunOptions& options) {
   return setup;
 }
 
-PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bool pictures, bool record) {
+PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bool live, bool pictures, bool record) {
   PipelineSettings s;
   s.pace = setup.profile.pace == config::Pace::realtime ? Pace::realtime : Pace::lockstep;
   s.duration_ns = ns_of(setup.duration_s);
   s.step_ns = ns_of(setup.scenario.params.step_s);
   s.sample_delay_ns = ns_of(setup.profile.sample_delay_ms * 1e-3);
   s.camera_period_ns = ns_of(1.0 / camera_rate_hz);
+  s.live = live;
+  s.max_skew_ns = ns_of(setup.profile.cameras.max_skew_ms * 1e-3);
   s.tracking_timeout_ns = ns_of(setup.profile.tracking.timeout_ms * 1e-3);
   s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
   s.pictures = pictures;
@@ -132,6 +134,23 @@ std::string describe(const LoopEvent& event) {
       return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
     case Kind::camera_back:
       return fmt::format("camera C{} is back", event.index);
+    case Kind::skew_compensated:
+      return fmt::format(
+          "the cameras of a trigger expose {:.2f} ms apart: compensated by each image's own time; a "
+          "trigger wire would end it",
+          event.value);
+    case Kind::skew_gone:
+      return fmt::format("the cameras of a trigger expose within {:.2f} ms again", event.value);
+    case Kind::camera_refused:
+      return fmt::format(
+          "camera C{} exposes {:+.2f} ms from the others, more than cameras.max_skew_ms: its images are "
+          "NOT USED; wire the trigger, or raise it",
+          event.index, event.value);
+    case Kind::camera_accepted:
+      return fmt::format("camera C{} exposes {:+.2f} ms from the others: its images are used again", event.index,
+                         event.value);
+    case Kind::regrouped:
+      return "the cameras' clocks drifted: other images of them belong together from now on";
     case Kind::instrument_lost:
       return fmt::format("{} forceps lost: lets go gently", kInstrumentNames[event.index]);
     case Kind::instrument_back:
@@ -172,6 +191,7 @@ class Session {
   void report_grants();
   void disk_failed(const std::string& what);
   json make_report();
+  json report_devices() const;
   double now_s() const { return s_of(static_cast<std::int64_t>(physics_->steps()) * pipeline_->settings.step_ns); }
   watchdog::ThreadMonitor& add_monitor(const char* name, std::int64_t period_ns, std::int64_t deadline_ns);
   bool all_finished() const;
@@ -251,7 +271,7 @@ Result<void> Session::make_parts() {
   const bool pictures = static_cast<bool>((*renderer)->picture()) && !options_.out.empty() &&
                         (setup_.profile.output.video || !setup_.profile.output.picture_times_s.empty());
   const bool record = !options_.record.empty();
-  pipeline_ = std::make_unique<Pipeline>(pipeline_settings(setup_, opened->rate_hz, pictures, record));
+  pipeline_ = std::make_unique<Pipeline>(pipeline_settings(setup_, opened->rate_hz, opened->live, pictures, record));
   const PipelineSettings& s = pipeline_->settings;
 
   for (std::size_t c = 0; c < kCameras; ++c) {
@@ -429,6 +449,33 @@ void Session::drain_rings() {
   LoopEvent event;
   for (EventRing* ring : {&pipeline_->tracking_events, &pipeline_->physics_events})
     while (ring->pop(event)) log_->event(s_of(event.time_ns), describe(event));
+  drivers::CameraEvent said;
+  for (std::size_t c = 0; c < kCameras; ++c)
+    while (pipeline_->camera_events[c].pop(said))
+      log_->event(std::max(0.0, s_of(said.time_ns)), fmt::format("camera C{}: {}", c, drivers::describe(said)));
+}
+
+/// What the devices did, one row a camera; empty for recordings and the virtual rig.
+json Session::report_devices() const {
+  json rows = json::array();
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const drivers::CaptureCounters* n = cameras_[c]->counters();
+    if (n == nullptr) continue;
+    const auto of = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+    rows.push_back({{"name", fmt::format("C{}", c)},
+                    {"images", of(n->images)},
+                    {"lost", of(n->lost)},
+                    {"overrun", of(n->overrun)},
+                    {"corrupt", of(n->corrupt)},
+                    {"bad_time", of(n->bad_time)},
+                    {"connections", of(n->connections)},
+                    {"restarts", of(n->restarts)},
+                    {"controls_refused", of(n->controls_refused)},
+                    {"skew_ms", std::round(tracking_->skew_ns(c) * 1e-3) * 1e-3},
+                    {"refused", tracking_->refused(c)},
+                    {"streaming", of(n->streaming)}});
+  }
+  return rows;
 }
 
 void Session::look_after_disk() {
@@ -556,6 +603,13 @@ json Session::make_report() {
                           {"max", ms(latency_.max_ns())},
                           {"from", pipeline_->realtime() ? "mid-exposure" : "image handed over"}};
   report["threads"] = watchdog_.report();
+  const watchdog::Histogram& skews = tracking_->skews();
+  report["skew_ms"] = {{"p50", ms(skews.percentile_ns(0.5))},
+                       {"p99", ms(skews.percentile_ns(0.99))},
+                       {"max", ms(skews.max_ns())},
+                       {"compensated", tracking_->compensated()},
+                       {"regrouped", tracking_->regrouped()}};
+  if (pipeline_->settings.live) report["devices"] = report_devices();
   report["grasps"] = totals.grasps;
   report["non_finite_resets"] = totals.non_finite_resets;
   report["contacts"] = {{"max", totals.contacts_max},

@@ -5,6 +5,8 @@
 
 #include "drivers/camera/faulty_camera.hpp"
 #include "drivers/camera/recorded.hpp"
+#include "drivers/camera/v4l2/device_list.hpp"
+#include "drivers/camera/v4l2/v4l2_camera.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "drivers/virtual_rig/virtual_camera.hpp"
 
@@ -97,6 +99,64 @@ double rate_of(const drivers::RecordingIndex& index, double otherwise_hz) {
   return 1e9 / static_cast<double>(*middle);
 }
 
+/// What is plugged in, for the line that says why none can be used.
+std::string devices_there() {
+  std::array<drivers::DeviceInfo, drivers::kMaxVideoNodes> devices;
+  const std::size_t count = drivers::list_devices(drivers::kernel_calls(), devices);
+  if (count == 0) return "no camera is plugged in";
+  std::string text = "there are";
+  for (std::size_t i = 0; i < count; ++i)
+    text += fmt::format("{} {} (serial '{}', path {})", i == 0 ? "" : ",", devices[i].node.c_str(),
+                        devices[i].serial.c_str(),
+                        devices[i].port.empty() ? devices[i].bus.c_str() : devices[i].port.c_str());
+  return text;
+}
+
+Result<void> open_devices(const config::Profile& profile, const drivers::Rig& rig, CameraSources& out) {
+  bool any = false;
+  std::string missing;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const config::DeviceSettings& d = profile.cameras.devices[c];
+    const drivers::CameraModel& model = rig.cameras[c];
+    drivers::V4l2Params p;
+    p.serial = d.serial;
+    p.path = d.path;
+    if (p.serial.empty() && p.path.empty()) p.serial = model.serial;
+    if (p.serial.empty() && p.path.empty())
+      return usage_error(fmt::format(
+          "{}: key 'cameras.device' is missing for {}, must say its serial or path: `ligature doctor` lists "
+          "those that are plugged in",
+          profile.file.string(), model.name));
+    p.calibrated_serial = model.serial;
+    p.format = d.format;
+    p.width_px = model.width_px;
+    p.height_px = model.height_px;
+    p.rate_hz = profile.cameras.rate_hz;
+    p.exposure_ms = d.exposure_ms;
+    p.gain = d.gain;
+    p.white_balance_k = d.white_balance_k;
+    p.red_balance = d.red_balance;
+    p.blue_balance = d.blue_balance;
+    p.readout_ms = d.readout_ms;
+    p.stamp = d.stamp;
+    p.shutter = d.shutter;
+    p.buffers = d.buffers;
+    auto camera = drivers::V4l2Camera::create(std::move(p));
+    if (!camera) {
+      Error why = camera.error();
+      why.message = fmt::format("{}: camera {}: {}", profile.file.string(), model.name, why.message);
+      return unexpected(why);
+    }
+    any = any || (*camera)->connected();
+    if (!(*camera)->connected()) missing += (missing.empty() ? "" : ", ") + model.name;
+    out.sources[c] = std::move(*camera);
+  }
+  if (!any)
+    return unavailable(
+        fmt::format("{}: none of the cameras {} is plugged in: {}", profile.file.string(), missing, devices_there()));
+  return {};
+}
+
 }  // namespace
 
 Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s) {
@@ -122,6 +182,20 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
         directory, drivers::ImageSize{rig.cameras.front().width_px, rig.cameras.front().height_px});
     if (!recording) return unexpected(recording.error());
     out.sources = std::move(recording->cameras);
+  } else if (profile.cameras.source == config::CameraSettings::Source::v4l2) {
+    if (profile.pace != config::Pace::realtime)
+      return usage_error(
+          fmt::format("{}: key 'pace' is lockstep, must be realtime with cameras.source = \"v4l2\": a "
+                      "device does not wait",
+                      profile.file.string()));
+    for (const config::FaultSettings& f : profile.faults)
+      if (f.kind == Kind::blob)
+        return usage_error(
+            fmt::format("{}: fault 'blob' cannot be put before a real camera, must be used with the "
+                        "virtual rig: choose cameras.source = \"virtual\"",
+                        profile.file.string()));
+    out.live = true;
+    if (auto opened = open_devices(profile, rig, out); !opened) return unexpected(opened.error());
   } else {
     auto path = open_path(profile, rig);
     if (!path) return unexpected(path.error());

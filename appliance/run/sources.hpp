@@ -12,11 +12,13 @@ namespace ligature::appliance {
 
 struct CameraSources {
   std::array<std::unique_ptr<drivers::FrameSource>, kCameras> sources;
-  double rate_hz = 60;  ///< as found in the recording, or as set for the virtual rig
+  double rate_hz = 60;  ///< as found in the recording, or as set for the virtual rig and devices
+  bool live = false;    ///< devices: triggers are matched by time
 };
 
 /// @param duration_s  of the run; the virtual rig ends with it
-/// Errors: usage, naming the file or key.
+/// Errors: usage, naming the file or key; unavailable, when no camera can be opened. Devices that are not there are no
+/// error as long as one is: they are looked for while the session runs.
 Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s);
 
 }  // namespace ligature::appliance

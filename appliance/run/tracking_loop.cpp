@@ -19,12 +19,25 @@ struct Trigger {
     ++images;
     record.cameras_alive = static_cast<std::uint8_t>(record.cameras_alive | (1u << camera));
   }
+
+  /// Never all of them: those that are left are the most that lie near each other.
+  void leave_out(std::uint8_t cameras) {
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      if ((cameras >> c & 1u) == 0 || !sets[c]) continue;
+      mid_sum_ns -= sets[c]->mid_exposure_ns;
+      sets[c] = nullptr;
+      --images;
+    }
+  }
 };
 
 }  // namespace
 
 TrackingLoop::TrackingLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, drivers::Tracker tracker)
-    : pipeline_(pipeline), monitor_(monitor), tracker_(std::move(tracker)) {}
+    : pipeline_(pipeline),
+      monitor_(monitor),
+      tracker_(std::move(tracker)),
+      matcher_(std::max<std::int64_t>(1, pipeline.settings.camera_period_ns)) {}
 
 void TrackingLoop::run() noexcept {
   rt::RtSection section("tracking");
@@ -55,6 +68,7 @@ void TrackingLoop::run_lockstep() noexcept {
     }
     if (!any) return;
     const std::int64_t mid = trigger.images > 0 ? trigger.mid_sum_ns / trigger.images : stamp;
+    (void)note_skew(trigger.sets, mid);
     if (!publish(trigger.sets, next, mid, rt::monotonic_now_ns(), trigger.record)) return;
   }
 }
@@ -70,8 +84,9 @@ void TrackingLoop::run_realtime() noexcept {
   std::int64_t last_mid = -1;       // of the newest sample
   std::int64_t silence_at = pipeline_.start_ns + 4 * period + timeout;
   std::uint32_t silent = 0;  // triggers in a row without any image
-  const auto usable = [&](rt::Link<CameraMarkers>& link) {
-    return link.consumed() > 0 && link.front().markers.sequence >= next &&
+  const auto usable = [&](std::size_t c) {
+    const rt::Link<CameraMarkers>& link = *pipeline_.markers[c];
+    return link.consumed() > 0 && matched_[c] && trigger_of_[c] >= next &&
            link.front().markers.mid_exposure_ns > last_mid;
   };
   while (!pipeline_.stopping()) {
@@ -82,15 +97,17 @@ void TrackingLoop::run_realtime() noexcept {
     for (std::size_t c = 0; c < kCameras; ++c) {
       const auto& link = pipeline_.markers[c];
       // An image of a camera that was lost, even one too late for its trigger: the next trigger waits for it again.
-      if (link->fetch() && missed_[c] >= kLostAfter) missed_[c] = kLostAfter - 1;
+      if (link->fetch()) {
+        match(c);
+        if (missed_[c] >= kLostAfter) missed_[c] = kLostAfter - 1;
+      }
       const bool drained = link->drained();
       const bool awaited = !drained && missed_[c] < kLostAfter;  // a lost camera is not waited for
       all_drained = all_drained && drained;
       if (awaited) ++running;
-      if (!usable(*link)) continue;
+      if (!usable(c)) continue;
       if (awaited) ++delivered;
-      const std::uint64_t sequence = link->front().markers.sequence;
-      oldest = present ? std::min(oldest, sequence) : sequence;
+      oldest = present ? std::min(oldest, trigger_of_[c]) : trigger_of_[c];
       present = true;
     }
     const std::int64_t now = rt::monotonic_now_ns();
@@ -108,10 +125,11 @@ void TrackingLoop::run_realtime() noexcept {
     Trigger trigger;
     if (present)
       for (std::size_t c = 0; c < kCameras; ++c)
-        if (usable(*pipeline_.markers[c]) && pipeline_.markers[c]->front().markers.sequence == oldest)
-          trigger.add(c, pipeline_.markers[c]->front());
+        if (usable(c) && trigger_of_[c] == oldest) trigger.add(c, pipeline_.markers[c]->front());
     first_image_ns = 0;
     if (trigger.images > 0) {
+      if (const std::uint8_t refused = note_skew(trigger.sets, trigger.mid_sum_ns / trigger.images); refused != 0)
+        trigger.leave_out(refused);
       // Its budget runs from what the trigger waited for: the last image, or the time-out.
       const std::int64_t due = complete ? trigger.record.detected_ns : std::max(deadline, trigger.record.detected_ns);
       last_mid = trigger.mid_sum_ns / trigger.images;
@@ -128,6 +146,64 @@ void TrackingLoop::run_realtime() noexcept {
       if (!publish(trigger.sets, next > 0 ? next - 1 : 0, last_mid, now, trigger.record)) return;
     }
   }
+}
+
+/// Which trigger the newest image of camera c belongs to. The cameras of a rig that has a common trigger number count
+/// alike; devices count each for itself.
+void TrackingLoop::match(std::size_t c) noexcept {
+  const drivers::MarkerSet& set = pipeline_.markers[c]->front().markers;
+  if (!pipeline_.settings.live) {
+    trigger_of_[c] = set.sequence;
+    matched_[c] = true;
+    return;
+  }
+  const auto trigger = matcher_.assign(c, set.mid_exposure_ns);
+  matched_[c] = trigger.has_value();
+  if (trigger) trigger_of_[c] = *trigger;
+  if (matcher_.regrouped() != regrouped_seen_) {
+    regrouped_seen_ = matcher_.regrouped();
+    pipeline_.tracking_events.push({LoopEvent::Kind::regrouped, 0, set.mid_exposure_ns});
+  }
+}
+
+/// Measures how far apart the trigger's images were taken. The tracker compensates with each image's own time.
+/// @return bit c: camera c is too far from the others for that
+std::uint8_t TrackingLoop::note_skew(const Sets& sets, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  std::array<std::int64_t, kCameras> mid{};
+  std::uint8_t present = 0;
+  for (std::size_t c = 0; c < kCameras; ++c)
+    if (sets[c] && sets[c]->image)
+      mid[c] = sets[c]->mid_exposure_ns, present = static_cast<std::uint8_t>(present | 1u << c);
+  const bool live = pipeline_.settings.live;
+  const drivers::TriggerSkew skew =
+      drivers::measure_skew(mid, present, live ? pipeline_.settings.max_skew_ns : INT64_MAX);
+  if (skew.images < 2) return skew.refused;
+  skews_.record(skew.spread_ns);
+  const bool skewed = skew.spread_ns > drivers::kSkewIgnored_ns;
+  if (skewed) compensated_.fetch_add(1, std::memory_order_relaxed);
+  skew_streak_ = skewed == skewed_ ? 0 : skew_streak_ + 1;
+  if (live && skew_streak_ == kLostAfter) {
+    skewed_ = skewed;
+    skew_streak_ = 0;
+    pipeline_.tracking_events.push(
+        {skewed ? Kind::skew_compensated : Kind::skew_gone, 0, time_ns, static_cast<double>(skew.spread_ns) * 1e-6});
+  }
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    if ((present >> c & 1u) == 0) continue;
+    const bool refused = (skew.refused >> c & 1u) != 0;
+    const auto offset = static_cast<double>(skew.offset_ns[c]);
+    const double before = skew_of_[c].load(std::memory_order_relaxed);
+    skew_of_[c].store(before == 0 ? offset : before + (offset - before) / 64, std::memory_order_relaxed);
+    if (refused) refused_of_[c].fetch_add(1, std::memory_order_relaxed);
+    refusal_streak_[c] = refused == camera_refused_[c] ? 0 : refusal_streak_[c] + 1;
+    if (refusal_streak_[c] != kLostAfter) continue;
+    camera_refused_[c] = refused;
+    refusal_streak_[c] = 0;
+    pipeline_.tracking_events.push(
+        {refused ? Kind::camera_refused : Kind::camera_accepted, static_cast<std::uint8_t>(c), time_ns, offset * 1e-6});
+  }
+  return skew.refused;
 }
 
 bool TrackingLoop::all_lost() const noexcept {

@@ -117,7 +117,11 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
        "key 'cameras.directory' is 'none', must be an existing directory"},
       {"source  = \"virtual\"", "source = \"virtual\"\ndirectory = \".\"",
        "key 'cameras.directory' is '.', must be left out"},
-      {"source  = \"virtual\"", "source = \"v4l2\"", "key 'cameras.source' is 'v4l2', must be recorded | virtual"},
+      {"source  = \"virtual\"", "source = \"v4l\"", "key 'cameras.source' is 'v4l', must be recorded | virtual | v4l2"},
+      {"rate_hz = 60.0", "rate_hz = 60.0\nexposure_ms = 4",
+       "key 'cameras.exposure_ms' is 4, must be left out: only source"},
+      {"rate_hz = 60.0", "rate_hz = 60.0\n[[cameras.device]]\nname = \"C0\"",
+       "key 'cameras.device.name' is 'C0', must be left out"},
       {"[cameras]", "[camera]", "key 'cameras' is missing"},
       {"rate_hz = 60.0", "rate_hz = 0", "key 'cameras.rate_hz' is 0, must be 1..1000"},
       {"noise       = 0.02", "noise = 2", "key 'virtual.noise' is 2, must be 0..0.5"},
@@ -172,6 +176,83 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
   }
 }
 
+TEST(ProfileFile, TheRigProfileNamesADeviceForEachCamera) {
+  const Shipped shipped;
+  const auto file = shipped.dir / "config/profiles/rig.toml";
+  const auto p = load_profile(file);
+  ASSERT_TRUE(p) << p.error().message;
+  EXPECT_EQ(p->cameras.source, CameraSettings::Source::v4l2);
+  EXPECT_EQ(p->cameras.max_skew_ms, 4.0);
+  for (const DeviceSettings& d : p->cameras.devices) {
+    EXPECT_FALSE(d.path.empty());
+    EXPECT_EQ(d.format, drivers::PixelFormat::mjpeg);
+    EXPECT_EQ(d.exposure_ms, 4.0);
+    EXPECT_EQ(d.gain, 32);
+    EXPECT_EQ(d.white_balance_k, 4600);
+    EXPECT_FALSE(d.red_balance);
+    EXPECT_EQ(d.stamp, drivers::StampAt::device);
+  }
+}
+
+TEST(ProfileFile, ADevicesOwnKeysWinOverThoseForAll) {
+  const Shipped shipped;
+  const auto file = shipped.dir / "config/profiles/rig.toml";
+  const auto p = parse_profile(
+      with(slurp(file), "path = \"2-1\"",
+           "serial = \"S2\"\nformat = \"bayer_gbrg\"\nexposure_ms = 2.5\ngain = 7\nred_balance = -20\nreadout_ms = 8\n"
+           "stamp = \"exposure_end\"\nshutter = \"rolling\"\nbuffers = 3"),
+      file);
+  ASSERT_TRUE(p) << p.error().message;
+  const DeviceSettings& d = p->cameras.devices[2];
+  EXPECT_EQ(d.serial, "S2");
+  EXPECT_EQ(d.path, "");
+  EXPECT_EQ(d.format, drivers::PixelFormat::bayer_gbrg);
+  EXPECT_EQ(d.exposure_ms, 2.5);
+  EXPECT_EQ(d.gain, 7);
+  EXPECT_EQ(d.white_balance_k, 4600);
+  EXPECT_EQ(d.red_balance, -20);
+  EXPECT_EQ(d.readout_ms, 8);
+  EXPECT_EQ(d.stamp, drivers::StampAt::exposure_end);
+  EXPECT_EQ(d.shutter, drivers::Shutter::rolling);
+  EXPECT_EQ(d.buffers, 3);
+  EXPECT_EQ(p->cameras.devices[1].exposure_ms, 4.0);
+}
+
+TEST(ProfileFile, EveryMistakeAboutDevicesIsNamedWithItsKey) {
+  const Shipped shipped;
+  const auto file = shipped.dir / "config/profiles/rig.toml";
+  const std::string good = slurp(file);
+  struct Case {
+    const char *from, *to, *says;
+  };
+  for (const Case& c : std::vector<Case>{
+           {"pace            = \"realtime\"", "pace = \"lockstep\"", "key 'pace' is 'lockstep', must be realtime with"},
+           {"format          = \"mjpeg\"", "format = \"h264\"",
+            "key 'cameras.format' is 'h264', must be mjpeg | yuyv | grey"},
+           {"exposure_ms     = 4.0", "exposure_ms = 20.0",
+            "key 'cameras.exposure_ms' is 20, must be at most the frame period"},
+           {"exposure_ms     = 4.0", "exposure_ms = 0.0", "key 'cameras.exposure_ms' is 0, must be 0.1..1000"},
+           {"gain            = 32", "gain = -1", "key 'cameras.gain' is -1, must be a whole number 0..1000000"},
+           {"gain            = 32", "gain = 1.5", "key 'cameras.gain' is 1.5, must be a whole number"},
+           {"white_balance_k = 4600", "white_balance_k = 50", "key 'cameras.white_balance_k' is 50"},
+           {"max_skew_ms     = 4.0", "max_skew_ms = -1", "key 'cameras.max_skew_ms' is -1, must be 0..1000"},
+           {"max_skew_ms     = 4.0", "buffers = 9", "key 'cameras.buffers' is 9, must be a whole number 2..8"},
+           {"max_skew_ms     = 4.0", "stamp = \"middle\"",
+            "key 'cameras.stamp' is 'middle', must be device | exposure_start"},
+           {"max_skew_ms     = 4.0", "serial = \"A\"", "key 'cameras.serial' is unknown"},
+           {"name = \"C1\"", "name = \"C4\"", "key 'cameras.device.name' is 'C4', must be C0 | C1 | C2 | C3"},
+           {"name = \"C1\"", "name = \"C0\"", "key 'cameras.device.name' is 'C0', must be another camera"},
+           {"path = \"1-2\"", "path = \"1-1\"", "key 'cameras.device.path' is '1-1', must be another device than C0's"},
+           {"path = \"1-2\"", "path = \"/dev/video2\"",
+            "key 'cameras.device.path' is '/dev/video2', must be a USB port"},
+           {"path = \"1-2\"", "", "key 'cameras.device.serial' is missing, must be given, or path"},
+           {"path = \"1-2\"", "path = \"1-2\"\nformt = \"grey\"", "key 'cameras.device.formt' is unknown"}}) {
+    const auto p = parse_profile(with(good, c.from, c.to), file);
+    ASSERT_FALSE(p) << c.to;
+    EXPECT_NE(p.error().message.find(c.says), std::string::npos) << p.error().message << "\nfor " << c.to;
+  }
+}
+
 TEST(ProfileLookup, NamesPathsAndTheEnvironmentLeadToProfiles) {
   const Shipped a, b;
   ::unsetenv("LIGATURE_DATA");
@@ -196,7 +277,8 @@ TEST(ProfileLookup, AWrongNameListsTheKnownOnes) {
     const auto wrong = resolve_profile(name, {a.dir.path()});
     ASSERT_FALSE(wrong) << name;
     EXPECT_EQ(wrong.error().kind, Error::Kind::usage);
-    EXPECT_NE(wrong.error().message.find("appliance | demo | virtual"), std::string::npos) << wrong.error().message;
+    EXPECT_NE(wrong.error().message.find("appliance | demo | rig | virtual"), std::string::npos)
+        << wrong.error().message;
     EXPECT_EQ(wrong.error().message.find('\n'), std::string::npos);
   }
   EXPECT_NE(resolve_profile("demo", {}).error().message.find("set LIGATURE_DATA"), std::string::npos);
