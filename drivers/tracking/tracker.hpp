@@ -1,19 +1,20 @@
 #pragma once
-/// Marker images of one trigger in, pose and opening of both forceps out.
+/// Marker images of one trigger in, pose and opening of both forceps out: the raw stream, for scoring and recording
+/// (the picture's is pose_filter.hpp's).
 ///
-/// Per marker: every pair of views is tried as a hypothesis, the point with most views in agreement wins (an outlier
-/// camera or a second blob of the colour loses); up to two points per marker are kept. Per instrument: the combination
-/// of points whose mutual distances fit the rigid model (and, when known, the prediction) starts a Gauss-Newton fit of
+/// Per instrument, in files of their own:
+///   sight       what the cameras say, undistorted, with its covariance
+///   consensus   points that several cameras' rays agree on; starts: poses these points allow
+///   fit         seven numbers from all rays at once, robust, with their covariance
+///   motion      where the hand goes on to, and how surely
 ///
-///   min over (omega, p, opening)  sum rho( | z - pi_c(X_RT m(opening)) |^2 )  +  prior      7 unknowns
-///
-/// on the pixel residuals of all cameras at once, z undistorted, pi the centre of the sphere's image, rho Cauchy's.
-/// The prior pulls towards the prediction only as far as something is hidden: its width is out of proportion while
-/// every marker is seen, so that the answer is raw; it carries the opening or the roll when the images say nothing.
-/// The covariance is the inverse normal matrix, scaled by a running estimate of how well residuals match their
-/// variance.
-///
-/// Source: [Hartley 2004] ch. 12; [Triggs 2000] for robust weights.
+/// The pose that explains most of what is seen wins; rivals are the prediction and every combination of points that
+/// the rigid model allows. While the images alone say all seven numbers, the answer is theirs, whatever was predicted.
+/// What they leave open (a hidden marker, one camera left) is the prediction's, with the covariance that this has:
+/// below `max_sigma_tracked_mm` such a pose is still `tracked`, above it `predicted`, and above `max_sigma_tip_mm` or
+/// `prediction_ms` without any image of it, `lost`. A pose that nothing led up to needs the greater part of the views;
+/// a weak one must repeat itself. The believed covariance is scaled by how far this rig's residuals have lain from
+/// their variances.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -26,24 +27,31 @@
 namespace ligature::drivers {
 
 struct TrackerParams {
-  double prediction_ms = 150;        ///< how long a hidden instrument is carried on before it is lost
-  double velocity_decay_ms = 60;     ///< a predicted motion dies away with this time constant
-  double gate_px = 3.0;              ///< a view further than this from the others' point is an outlier
-  double max_residual_px = 2.5;      ///< RMS above this: the fit is not believed
-  double distance_gate_mm = 3.0;     ///< marker distances may differ this much from the rigid model
-  double max_sigma_tip_mm = 2.0;     ///< a fit less certain than this is not tracked
-  double jump_speed_mm_per_s = 600;  ///< coming back, a weak fit further away than this allows must repeat itself
-  int confirm_frames = 3;            ///< ... this many times in a row
+  double prediction_ms = 150;         ///< how long a hidden instrument is carried on before it is lost
+  double gate_px = 4.0;               ///< a view further than this from where the others put it is not of the marker
+  double max_residual_px = 2.5;       ///< RMS above this: the fit is not believed
+  double distance_gate_mm = 3.0;      ///< marker distances may differ this much from the rigid model
+  double max_sigma_tracked_mm = 0.5;  ///< a pose less certain than this is predicted
+  double max_sigma_tip_mm = 2.0;      ///< and less certain than this it is nothing to follow
+  double jump_speed_mm_per_s = 600;   ///< coming back, a weak fit further away than this allows must repeat itself
+  int confirm_frames = 3;             ///< ... this many times in a row
   double max_opening_deg = 30;
+  double max_skew_ms = 8;  ///< an image further in time from the others' middle is another trigger's
 };
 
 /// 3-D covariance of the tip, in R [mm^2]: xx xy xz yy yz zz.
 using TipCovariance = std::array<double, 6>;
 
+/// Which cameras an instrument's pose rests on.
+struct TrackSupport {
+  std::array<std::uint8_t, kCameras> seen{};  ///< of its colours
+  std::array<std::uint8_t, kCameras> used{};  ///< views that agree with the pose
+};
+
 class Tracker {
  public:
-  /// Errors: usage, when the rig has not kCameras cameras, two instruments and six markers, or a parameter is out of
-  /// range.
+  /// Errors: usage, when the rig has not two to kCameras cameras, two instruments and six markers, or a parameter is
+  /// out of range.
   static Result<Tracker> create(const Rig& rig, const TrackerParams& params = {});
   ~Tracker();
   Tracker(Tracker&&) noexcept;
@@ -54,12 +62,13 @@ class Tracker {
   /// last interval when there is none at all.
   /// @rt noexcept, no allocation, no lock, bounded
   InstrumentSample track(const std::array<const MarkerSet*, kCameras>& sets) noexcept;
-  /// The same for a trigger whose number and time the caller knows (all cameras dead).
+  /// The same for a trigger whose number and time the caller knows: the pose is that of this time.
   InstrumentSample track(const std::array<const MarkerSet*, kCameras>& sets, std::uint64_t sequence,
                          std::int64_t mid_exposure_ns) noexcept;
 
   /// Of the newest answer; meaningful while tracked or predicted.
   const TipCovariance& tip_covariance(std::size_t instrument) const noexcept;
+  const TrackSupport& support(std::size_t instrument) const noexcept;
 
   void reset() noexcept;  ///< forgets everything seen
 

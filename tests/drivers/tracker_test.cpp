@@ -194,7 +194,7 @@ TEST(Tracker, AHiddenMarkerIsBridgedByTheRigidModel) {
     }
     // The remaining two leave a turn or the opening to the last pose; the hand is nearly still here.
     EXPECT_LT(hidden.worst, 0.5) << marker;
-    EXPECT_GT(hidden.believed(), hidden.rms()) << marker;
+    EXPECT_GT(hidden.believed(), 0.8 * hidden.rms()) << marker;
     EXPECT_LT(worst_jump(steps, 1), 0.5) << marker;
     EXPECT_LT(steps.back().error(1), 0.3) << marker;
     EXPECT_EQ(summarize(steps)[0].tracked, static_cast<int>(steps.size()));
@@ -277,7 +277,7 @@ TEST(Tracker, NonsenseNeverComesOut) {
 
 TEST(Tracker, RefusesARigItCannotUse) {
   Rig rig = standard_rig();
-  rig.cameras.pop_back();
+  rig.cameras.resize(1);
   EXPECT_FALSE(Tracker::create(rig).has_value());
   rig = standard_rig();
   rig.instruments[1].markers.pop_back();
