@@ -36,6 +36,15 @@ struct VirtualRigParams {
   double saturation = 0.92;                ///< of the markers' colours
   double velvet = 0.03;                    ///< level of the background / full scale
   double readout_ms = 3.0;                 ///< end of exposure to delivery
+  double shot_noise = 0;                   ///< photon noise of a full-scale pixel / full scale; grows with its root
+  double defocus_px = 0;                   ///< standard deviation of the lens's blur
+  double highlight = 0;                    ///< white reflection of the lamp at its brightest / full scale
+  double highlight_sharpness = 60;         ///< Blinn's exponent: 60 = about a quarter of the radius
+  std::array<double, 3> white_balance{1, 1, 1};  ///< gain of red, green, blue on what the lamp lights
+  bool bodies = false;                           ///< the forceps' dark arms, and the stubs that carry the markers
+  double body_level = 0.06;                      ///< of their metal / full scale
+  bool bayer = false;                            ///< one colour per pixel (RGGB), filled in by bilinear interpolation
+  int jpeg_quality = 0;                          ///< 1..100: every image through that codec; 0 = no
   std::vector<BlobFault> blobs;
   std::vector<HiddenMarkerFault> hidden;
 };

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <limits>
 #include <numbers>
+#include <opencv2/imgcodecs.hpp>
+#include <opencv2/imgproc.hpp>
 
 #include "drivers/camera/lens.hpp"
 #include "drivers/text.hpp"
@@ -13,7 +15,6 @@
 namespace ligature::drivers {
 namespace {
 
-constexpr int kSub = 4;                       // supersampling per pixel and axis
 constexpr std::size_t kNoiseSlack = 1 << 20;  // distinct places a frame's noise can start from
 
 struct Colour {
@@ -33,7 +34,13 @@ struct Ball {  // one sphere at one instant, in the camera's frame
   Vec3 p_C;
   double radius_mm = 0;
   Colour colour;
+  bool marker = true;  // false: a bead of a forceps' body
 };
+
+/// Four-point Gauss-Legendre rule on a pixel's half-open side [-1/2, 1/2].
+constexpr std::array<double, 4> kNode{-0.4305681557970263, -0.1699905217924281, 0.1699905217924281, 0.4305681557970263};
+constexpr std::array<double, 4> kNodeWeight{0.1739274225687269, 0.3260725774312731, 0.3260725774312731,
+                                            0.1739274225687269};
 
 struct Box {
   int x0 = 0, y0 = 0, x1 = -1, y1 = -1;  // inclusive
@@ -63,11 +70,13 @@ class VirtualCamera final : public FrameSource {
     const std::size_t bytes = static_cast<std::size_t>(camera_.width_px) * camera_.height_px * 3;
     noise_.resize(bytes + kNoiseSlack);
     velvet_.resize(noise_.size());
-    const double level = 255 * params.velvet, sigma = 255 * params.noise;
+    const double level = 255 * params.velvet;
+    const double sigma =
+        255 * std::sqrt(params.noise * params.noise + params.shot_noise * params.shot_noise * params.velvet);
     for (std::size_t i = 0; i < noise_.size(); ++i) {
-      const double n = sigma * random_.normal();
-      noise_[i] = static_cast<std::int8_t>(std::lround(std::clamp(n, -127.0, 127.0)));
-      velvet_[i] = static_cast<std::uint8_t>(std::lround(std::clamp(level + n, 0.0, 255.0)));
+      const double n = random_.normal();
+      noise_[i] = static_cast<float>(n);
+      velvet_[i] = static_cast<std::uint8_t>(std::lround(std::clamp(level + sigma * n, 0.0, 255.0)));
     }
     rays_.resize(static_cast<std::size_t>(camera_.width_px) * camera_.height_px);
     for (int v = 0; v < camera_.height_px; ++v)
@@ -100,6 +109,11 @@ class VirtualCamera final : public FrameSource {
       frame.image.create(camera_.height_px, camera_.width_px, CV_8UC3);
       if (!frame.image.isContinuous()) frame.image = cv::Mat(camera_.height_px, camera_.width_px, CV_8UC3);
       render(mid_s, frame.image.data);
+      if (params_.bayer) through_mosaic(frame.image);
+      if (params_.jpeg_quality > 0) {
+        cv::imencode(".jpg", frame.image, file_, {cv::IMWRITE_JPEG_QUALITY, params_.jpeg_quality});
+        cv::imdecode(file_, cv::IMREAD_COLOR, &frame.image);
+      }
     } catch (...) {
       return FrameStatus::failed;
     }
@@ -110,6 +124,47 @@ class VirtualCamera final : public FrameSource {
     float x, y;            // normalised direction of the pixel's centre
     float xu, xv, yu, yv;  // its derivative over one pixel
   };
+
+  /// What a sensor with one colour per pixel (red at the top left) makes of the image.
+  void through_mosaic(cv::Mat& bgr) {
+    mosaic_.create(bgr.rows, bgr.cols, CV_8UC1);
+    for (int y = 0; y < bgr.rows; ++y)
+      for (int x = 0; x < bgr.cols; ++x) {
+        const int k = y % 2 == 0 ? (x % 2 == 0 ? 2 : 1) : (x % 2 == 0 ? 1 : 0);
+        mosaic_.ptr(y)[x] = bgr.ptr(y)[3 * x + k];
+      }
+    cv::cvtColor(mosaic_, bgr, cv::COLOR_BayerBG2BGR);  // OpenCV names the pattern by its second row and column
+  }
+
+  /// Arms from the hinge to the tips, bowed like a jeweller's forceps, and stubs to the markers, as rows of beads.
+  void place_body(const InstrumentModel& instrument, const ForcepsState& at, std::vector<Ball>& balls) const {
+    const float level = static_cast<float>(255 * params_.body_level);
+    const Pose X_CT = X_CR_ * at.X_RT;
+    const auto bead = [&](Vec3 p_T, double radius) {
+      balls.push_back({X_CT * p_T, radius, {level, level, level}, false});
+    };
+    const auto stub = [&](Vec3 from, Vec3 to) {
+      for (int i = 1; i < 8; ++i) bead(from + i / 8.0 * (to - from), 0.6);
+    };
+    const double length = -instrument.hinge_p_T.x;
+    for (const double side : {1.0, -1.0}) {
+      const auto arm = [&](double u) {  // u = 0 at the hinge, 1 at the tip
+        const Vec3 p = instrument.hinge_p_T + length * u * Vec3{1, 0, 0} +
+                       (side * 0.04 * length * std::sin(std::numbers::pi * u)) * Vec3{0, 1, 0};
+        return instrument.hinge_p_T +
+               rotate(axis_angle({0, 0, 1}, side * 0.5 * at.opening_rad), p - instrument.hinge_p_T);
+      };
+      for (double u = 0; u <= 1;) {
+        const double radius = 0.3 + 1.5 * (1 - u);
+        bead(arm(u), radius);
+        u += 0.7 * radius / std::max(1.0, length);
+      }
+      for (const Marker& m : instrument.markers)
+        if ((m.arm == MarkerArm::plus && side > 0) || (m.arm != MarkerArm::plus && side < 0))
+          stub(arm(std::clamp((m.p_TM.x + length) / std::max(1.0, length), 0.0, 1.0)),
+               marker_p_T(instrument, m, at.opening_rad));
+    }
+  }
 
   /// Every ball at one instant, far to near; a hidden one has no radius.
   void place(double t_s, std::vector<Ball>& balls) const {
@@ -127,6 +182,8 @@ class VirtualCamera final : public FrameSource {
       if (t_s >= blob.from_s && t_s < blob.until_s)
         balls.push_back({X_CR_ * blob.p_R, 0.5 * blob.diameter_mm,
                          colour_of(blob.hue_deg, params_.saturation, params_.brightness)});
+    if (params_.bodies)
+      for (std::size_t i = 0; i < instruments_.size(); ++i) place_body(instruments_[i], forceps[i], balls);
     std::erase_if(balls, [](const Ball& b) { return b.p_C.z < 2 * b.radius_mm + 1; });
     std::sort(balls.begin(), balls.end(), [](const Ball& a, const Ball& b) { return a.p_C.z > b.p_C.z; });
   }
@@ -148,10 +205,14 @@ class VirtualCamera final : public FrameSource {
     const Point2 c = lens_.distort(n, &J);
     const double ru = wide * (std::abs(J[0]) + std::abs(J[1])) + 1.5,
                  rv = wide * (std::abs(J[2]) + std::abs(J[3])) + 1.5;
-    if (!(c.x + ru > 0 && c.x - ru < camera_.width_px && c.y + rv > 0 && c.y - rv < camera_.height_px)) return {};
-    return {std::max(0, static_cast<int>(std::floor(c.x - ru))), std::max(0, static_cast<int>(std::floor(c.y - rv))),
-            std::min(camera_.width_px - 1, static_cast<int>(std::ceil(c.x + ru))),
-            std::min(camera_.height_px - 1, static_cast<int>(std::ceil(c.y + rv)))};
+    return clip(
+        {static_cast<int>(std::floor(std::max(-1e6, c.x - ru))), static_cast<int>(std::floor(std::max(-1e6, c.y - rv))),
+         static_cast<int>(std::ceil(std::min(1e6, c.x + ru))), static_cast<int>(std::ceil(std::min(1e6, c.y + rv)))});
+  }
+
+  Box clip(const Box& b) const {
+    return {std::max(0, b.x0), std::max(0, b.y0), std::min(camera_.width_px - 1, b.x1),
+            std::min(camera_.height_px - 1, b.y1)};
   }
 
   void render(double mid_s, std::uint8_t* image) {
@@ -160,11 +221,15 @@ class VirtualCamera final : public FrameSource {
     std::memcpy(image, velvet_.data() + start, bytes);
 
     const int n = std::max(1, params_.exposure_samples);
+    const int blurred = static_cast<int>(std::ceil(3.5 * params_.defocus_px));
     instants_.resize(static_cast<std::size_t>(n));
     boxes_.clear();
     for (int i = 0; i < n; ++i) {
       place(mid_s + 1e-3 * params_.exposure_ms * ((i + 0.5) / n - 0.5), instants_[static_cast<std::size_t>(i)]);
-      for (const Ball& ball : instants_[static_cast<std::size_t>(i)]) add_box(box_of(ball));
+      for (const Ball& ball : instants_[static_cast<std::size_t>(i)]) {
+        const Box box = box_of(ball);
+        if (!box.empty()) add_box(clip({box.x0 - blurred, box.y0 - blurred, box.x1 + blurred, box.y1 + blurred}));
+      }
     }
     for (const Box& box : boxes_) paint(box, image, noise_.data() + start, width);
   }
@@ -185,7 +250,7 @@ class VirtualCamera final : public FrameSource {
     boxes_.push_back(box);
   }
 
-  void paint(const Box& box, std::uint8_t* image, const std::int8_t* noise, std::size_t width) {
+  void paint(const Box& box, std::uint8_t* image, const float* noise, std::size_t width) {
     const int w = box.x1 - box.x0 + 1, h = box.y1 - box.y0 + 1;
     const float ground = static_cast<float>(255 * params_.velvet);
     sum_.assign(static_cast<std::size_t>(w) * h, {0, 0, 0});
@@ -195,58 +260,117 @@ class VirtualCamera final : public FrameSource {
       for (std::size_t i = 0; i < sum_.size(); ++i)
         sum_[i].b += now_[i].b, sum_[i].g += now_[i].g, sum_[i].r += now_[i].r;
     }
+    if (params_.defocus_px > 0) defocus(box);
     const float scale = 1.0F / static_cast<float>(instants_.size());
+    const float read2 = static_cast<float>(255 * 255 * params_.noise * params_.noise);
+    const float shot = static_cast<float>(255 * params_.shot_noise * params_.shot_noise);
     for (int y = 0; y < h; ++y) {
       const std::size_t at = (static_cast<std::size_t>(box.y0 + y) * width + box.x0) * 3;
       for (int x = 0; x < w; ++x) {
         const Colour& c = sum_[static_cast<std::size_t>(y) * w + x];
-        const std::array<float, 3> bgr{c.b, c.g, c.r};
+        const std::array<float, 3> bgr{scale * c.b, scale * c.g, scale * c.r};
         for (std::size_t k = 0; k < 3; ++k) {
           const std::size_t i = at + 3 * static_cast<std::size_t>(x) + k;
-          image[i] =
-              static_cast<std::uint8_t>(std::clamp(scale * bgr[k] + static_cast<float>(noise[i]) + 0.5F, 0.0F, 255.0F));
+          const float sigma = std::sqrt(read2 + shot * bgr[k]);
+          image[i] = static_cast<std::uint8_t>(std::clamp(bgr[k] + sigma * noise[i] + 0.5F, 0.0F, 255.0F));
         }
       }
     }
   }
 
-  /// One ball over what already stands in now_, by the share of each pixel's 16 points that see it.
+  /// Gaussian blur of sum_ within a box; beyond it lies velvet, which the box's own rim shows.
+  void defocus(const Box& box) {
+    const int w = box.x1 - box.x0 + 1, h = box.y1 - box.y0 + 1;
+    cv::Mat all(h, w, CV_32FC3, sum_.data());
+    const int size = 2 * static_cast<int>(std::ceil(3.5 * params_.defocus_px)) + 1;
+    cv::GaussianBlur(all, all, {size, size}, params_.defocus_px, params_.defocus_px, cv::BORDER_REPLICATE);
+  }
+
+  /// A ball's share of a pixel and the light on that share (mean over the share, white reflection apart).
+  struct Share {
+    double covered = 0, light = 0, glint = 0;
+  };
+
+  /// Light at the point where the ray d meets the ball; `depth2` = r^2 |d|^2 - |c x d|^2 >= 0.
+  void light_at(const Ball& ball, Vec3 d, double depth2, double weight, Share& out) const {
+    const double dd = dot(d, d), s = (dot(d, ball.p_C) - std::sqrt(std::max(0.0, depth2))) / dd;
+    const Vec3 normal = (1 / ball.radius_mm) * (s * d - ball.p_C);
+    const double lambert = dot(normal, light_C_);
+    out.covered += weight;
+    out.light += weight * (1 - params_.shading * (0.5 - 0.5 * lambert));
+    if (params_.highlight > 0) {
+      const Vec3 half = light_C_ - (1 / std::sqrt(dd)) * d;
+      const double shine = dot(normal, half) / norm(half);
+      if (shine > 0) out.glint += weight * std::pow(shine, params_.highlight_sharpness);
+    }
+  }
+
+  /// depth2 of light_at(): closest approach of the ray to the centre, kept as a difference of small numbers.
+  static double depth2(const Ball& ball, Vec3 d) {
+    const Vec3 e = cross(ball.p_C, d);
+    return ball.radius_mm * ball.radius_mm * dot(d, d) - dot(e, e);
+  }
+
+  Share share_of(const Ball& ball, const Ray& ray) const {
+    const Vec3 d0{ray.x, ray.y, 1}, du{ray.xu, ray.yu, 0}, dv{ray.xv, ray.yv, 0};
+    Share share;
+    if (!ball.marker) {  // one of many beads: by its distance from the pixel's middle
+      const Vec3 e = cross(ball.p_C, d0);
+      const double miss_mm = std::sqrt(dot(e, e) / dot(d0, d0)), px_mm = ball.p_C.z * std::abs(double{ray.xu});
+      share.covered = share.light = std::clamp(0.5 + (ball.radius_mm - miss_mm) / px_mm, 0.0, 1.0);
+      return share;
+    }
+    // Along a row of the pixel depth2 is a quadratic q0 + q1 u + q2 u^2: its roots bound what is covered there.
+    const auto row = [&](double v, double weight) {
+      const Vec3 d = d0 + v * dv;
+      const double r2 = ball.radius_mm * ball.radius_mm;
+      const Vec3 e0 = cross(ball.p_C, d), e1 = cross(ball.p_C, du);
+      const double q0 = r2 * dot(d, d) - dot(e0, e0), q1 = 2 * (r2 * dot(d, du) - dot(e0, e1)),
+                   q2 = r2 * dot(du, du) - dot(e1, e1);
+      double low = -0.5, high = 0.5;
+      if (const double root2 = q1 * q1 - 4 * q2 * q0; q2 < 0 && root2 > 0) {
+        const double root = std::sqrt(root2), a = (-q1 + root) / (2 * q2), b = (-q1 - root) / (2 * q2);
+        low = std::max(low, a), high = std::min(high, b);
+      } else if (q0 < 0) {
+        return;
+      }
+      if (high <= low) return;
+      // Two points carry the light of a row's covered part.
+      for (const double t : {0.2113248654051871, 0.7886751345948129}) {
+        const Vec3 at = d + (low + t * (high - low)) * du;
+        light_at(ball, at, depth2(ball, at), 0.5 * weight * (high - low), share);
+      }
+    };
+    bool inside = true, outside = true;
+    for (const double v : {-0.5, 0.5})
+      for (const double u : {-0.5, 0.5}) (depth2(ball, d0 + u * du + v * dv) >= 0 ? outside : inside) = false;
+    if (inside && !(params_.highlight > 0)) {
+      for (const double v : {-0.2886751345948129, 0.2886751345948129}) row(v, 0.5);
+      return share;
+    }
+    const int halves = inside || outside ? 1 : 4;  // an edge pixel: sixteen rows
+    for (int h = 0; h < halves; ++h)
+      for (std::size_t k = 0; k < kNode.size(); ++k)
+        row(((h + 0.5 + kNode[k]) / halves) - 0.5, kNodeWeight[k] / halves);
+    return share;
+  }
+
+  /// One ball over what already stands in now_.
   void draw(const Ball& ball, const Box& box) {
     const Box own = box_of(ball);
     if (own.empty()) return;
     const int y0 = std::max(own.y0, box.y0), y1 = std::min(own.y1, box.y1);
     const int x0 = std::max(own.x0, box.x0), x1 = std::min(own.x1, box.x1);
-    const float cx = static_cast<float>(ball.p_C.x), cy = static_cast<float>(ball.p_C.y),
-                cz = static_cast<float>(ball.p_C.z), r = static_cast<float>(ball.radius_mm);
-    const float lx = static_cast<float>(light_C_.x), ly = static_cast<float>(light_C_.y),
-                lz = static_cast<float>(light_C_.z), shading = static_cast<float>(params_.shading);
+    const auto gain = [&](std::size_t k) { return static_cast<float>(params_.white_balance[k]); };
     for (int v = y0; v <= y1; ++v)
       for (int u = x0; u <= x1; ++u) {
-        const Ray& ray = rays_[static_cast<std::size_t>(v) * camera_.width_px + u];
-        int hits = 0;
-        float light = 0;
-        for (int j = 0; j < kSub; ++j)
-          for (int i = 0; i < kSub; ++i) {
-            const float du = (static_cast<float>(i) + 0.5F) / kSub - 0.5F,
-                        dv = (static_cast<float>(j) + 0.5F) / kSub - 0.5F;
-            const float dx = ray.x + ray.xu * du + ray.xv * dv, dy = ray.y + ray.yu * du + ray.yv * dv;
-            // Closest approach of the ray to the centre, kept as a difference so that single precision suffices:
-            // |c x d|^2 against r^2 |d|^2.
-            const float ex = cy - cz * dy, ey = cz * dx - cx, ez = cx * dy - cy * dx;
-            const float dd = dx * dx + dy * dy + 1, miss2 = ex * ex + ey * ey + ez * ez;
-            const float depth2 = r * r * dd - miss2;
-            if (depth2 < 0) continue;
-            // Hit point s d; normal n = (s d - c) / r; lambert = (1 + n . light) / 2.
-            const float s = ((dx * cx + dy * cy + cz) - std::sqrt(depth2)) / dd;
-            const float lambert = ((s * dx - cx) * lx + (s * dy - cy) * ly + (s - cz) * lz) / r;
-            light += 1 - shading * (0.5F - 0.5F * lambert);
-            ++hits;
-          }
-        if (hits == 0) continue;
-        const float share = static_cast<float>(hits) / (kSub * kSub), lit = light / (kSub * kSub);
+        const Share share = share_of(ball, rays_[static_cast<std::size_t>(v) * camera_.width_px + u]);
+        if (share.covered <= 0) continue;
+        const float rest = static_cast<float>(1 - share.covered), lit = static_cast<float>(share.light),
+                    glint = static_cast<float>(255 * params_.highlight * share.glint);
         Colour& c = now_[static_cast<std::size_t>(v - box.y0) * (box.x1 - box.x0 + 1) + (u - box.x0)];
-        c = {c.b * (1 - share) + lit * ball.colour.b, c.g * (1 - share) + lit * ball.colour.g,
-             c.r * (1 - share) + lit * ball.colour.r};
+        c = {c.b * rest + gain(2) * (lit * ball.colour.b + glint), c.g * rest + gain(1) * (lit * ball.colour.g + glint),
+             c.r * rest + gain(0) * (lit * ball.colour.r + glint)};
       }
   }
 
@@ -260,12 +384,14 @@ class VirtualCamera final : public FrameSource {
   Random random_;
   std::vector<InstrumentModel> instruments_;
   std::vector<Colour> colours_;
-  std::vector<std::int8_t> noise_;
+  std::vector<float> noise_;          // standard normal
   std::vector<std::uint8_t> velvet_;  // background plus that noise, clipped
   std::vector<Ray> rays_;
   std::vector<std::vector<Ball>> instants_;
   std::vector<Box> boxes_;
   std::vector<Colour> sum_, now_;
+  cv::Mat mosaic_;
+  std::vector<std::uint8_t> file_;
   std::uint64_t sequence_ = 0;
 };
 
@@ -278,12 +404,19 @@ Result<std::unique_ptr<FrameSource>> make_virtual_camera(const VirtualRigParams&
     const char* name;
     double value, low, high;
   };
-  for (const Limit& l : {Limit{"rate_hz", params.rate_hz, 1, 1000}, Limit{"duration_s", params.duration_s, 0, 1e6},
-                         Limit{"exposure_ms", params.exposure_ms, 0, 1000.0}, Limit{"noise", params.noise, 0, 0.2},
-                         Limit{"exposure_samples", static_cast<double>(params.exposure_samples), 1, 64},
-                         Limit{"brightness", params.brightness, 0, 1}, Limit{"shading", params.shading, 0, 1},
-                         Limit{"saturation", params.saturation, 0, 1}, Limit{"velvet", params.velvet, 0, 1},
-                         Limit{"readout_ms", params.readout_ms, 0, 1000}})
+  for (const Limit& l :
+       {Limit{"rate_hz", params.rate_hz, 1, 1000}, Limit{"duration_s", params.duration_s, 0, 1e6},
+        Limit{"exposure_ms", params.exposure_ms, 0, 1000.0}, Limit{"noise", params.noise, 0, 0.5},
+        Limit{"exposure_samples", static_cast<double>(params.exposure_samples), 1, 64},
+        Limit{"brightness", params.brightness, 0, 1}, Limit{"shading", params.shading, 0, 1},
+        Limit{"saturation", params.saturation, 0, 1}, Limit{"velvet", params.velvet, 0, 1},
+        Limit{"readout_ms", params.readout_ms, 0, 1000}, Limit{"shot_noise", params.shot_noise, 0, 0.5},
+        Limit{"defocus_px", params.defocus_px, 0, 10}, Limit{"highlight", params.highlight, 0, 10},
+        Limit{"highlight_sharpness", params.highlight_sharpness, 1, 10000},
+        Limit{"body_level", params.body_level, 0, 1},
+        Limit{"white_balance", *std::min_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},
+        Limit{"white_balance", *std::max_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},
+        Limit{"jpeg_quality", static_cast<double>(params.jpeg_quality), 0, 100}})
     if (!(l.value >= l.low && l.value <= l.high))
       return usage_error(std::string("virtual rig: ") + l.name + " is " + text::format("%g", l.value) + ", must be " +
                          text::format("%g", l.low) + ".." + text::format("%g", l.high));

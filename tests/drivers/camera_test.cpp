@@ -344,7 +344,7 @@ TEST(VirtualCamera, RefusesWhatItCannotDo) {
   params.noise = 0.9;
   const auto noisy = make_virtual_camera(params, rig, 0, path);
   ASSERT_FALSE(noisy.has_value());
-  EXPECT_NE(noisy.error().message.find("noise is 0.9, must be 0..0.2"), std::string::npos);
+  EXPECT_NE(noisy.error().message.find("noise is 0.9, must be 0..0.5"), std::string::npos);
   EXPECT_FALSE(make_virtual_camera({}, rig, 4, path).has_value());
   EXPECT_FALSE(make_virtual_camera({}, rig, 0, nullptr).has_value());
 }
