@@ -1,273 +1,617 @@
 #include "drivers/markers/detector.hpp"
 
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "drivers/markers/blob_fit.hpp"
+#include "drivers/markers/edge_profile.hpp"
 #include "sim/base/units.hpp"
 
 namespace ligature::drivers {
 namespace {
 
-constexpr std::size_t kRuns = 4096;
-constexpr std::size_t kCores = 256;
-constexpr int kBlock = 32;  // pixels looked at together in the fast pass
-constexpr int kMargin = 4;  // pixels round a core that may hold its rim
-constexpr float kRampLow = 0.2F, kRampHigh = 0.8F;
+constexpr int kCell = 4;                     // pixels of a cell's side
+constexpr std::size_t kRegions = 4;          // regions of a colour looked at
+constexpr std::size_t kBlobs = 24;           // blobs of an image fitted
+constexpr std::size_t kPixelBudget = 40000;  // pixels of an image looked at closely
+constexpr int kMargin = 6;                   // pixels round a region's cells that may hold its rim
+constexpr int kGridX = 7, kGridY = 8;        // of the pixels that tell the background
+constexpr int kFirstSteps = 6, kLastSteps = 3;
+constexpr float kStartWidth = 0.2F;
+constexpr float kPoor = 1.5F;     // misfit per pixel at which a plain fit is not believed
+constexpr float kForeign = 0.5F;  // colour across the marker's own, of its level: not this marker's
+constexpr float kNoisy = 0.12F;   // noise of the level above which 3x3 means decide what hangs together
 constexpr std::uint8_t kNoName = 255;
+constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 
-struct Run {
-  std::int16_t y, x0, x1;  // inclusive
-  std::uint8_t name;       // marker whose hue it has
-  std::uint16_t parent;
-};
-
-struct Core {
-  std::int32_t pixels = 0;
-  std::int64_t sum_x = 0, sum_y = 0;
-  int x0 = 1 << 20, x1 = -1, y0 = 1 << 20, y1 = -1;
+struct Region {
+  int x0 = 1 << 20, x1 = -1, y0 = 1 << 20, y1 = -1;  // cells, inclusive
+  float score = 0, best = 0;
+  int best_cell = 0, cells = 0;
   std::uint8_t name = kNoName;
-  float x() const { return static_cast<float>(sum_x) / static_cast<float>(pixels); }
-  float y() const { return static_cast<float>(sum_y) / static_cast<float>(pixels); }
-  float radius() const { return std::sqrt(static_cast<float>(pixels) / 3.14159265F); }
 };
 
-/// Plain max over a block; the compiler turns it into byte-wide vector maxima.
-bool any_above(const std::uint8_t* p, std::uint8_t level) {
-  std::uint8_t m = 0;
-  for (int i = 0; i < 3 * kBlock; ++i) m = std::max(m, p[i]);
-  return m > level;
-}
+struct Colour {
+  float b = 0, g = 0, r = 0;
+  float dot(const Colour& o) const { return b * o.b + g * o.g + r * o.r; }
+};
+
+struct Blob {
+  Patch patch;
+  OutlineShape shape;
+  BlobEstimate fit;
+  Colour level;       // K
+  float area_px = 0;  // of the blob as segmented
+  float covered = 0;  // share of the disc that something else hides
+  float cube = 0;     // sum K^3 / |K|^4: photon noise of a share per photon noise of a pixel
+  std::uint8_t name = kNoName;
+  bool occluded = false;  // an outline fitted to an arc
+};
+
+struct Level {  // of one colour of the background
+  float mean = 0, variance = 1;
+};
 
 }  // namespace
 
 struct MarkerDetector::State {
   DetectorParams params;
-  int width = 0, height = 0;
+  int width = 0, height = 0, cells_x = 0, cells_y = 0;
+  Lens lens;
   std::array<float, kMarkers> hue_x{}, hue_y{};  // unit chroma of each marker
   float min_hue_cos = 0;
-  std::vector<Run> runs;
-  std::vector<Core> cores;
-  std::vector<std::uint16_t> core_of_run;
-  std::size_t run_count = 0, core_count = 0;
-  float ground = 0, sigma = 0;
-  std::uint8_t threshold = 0;
+
+  std::array<Level, 3> ground{};
+  float sigma = 0;
+  std::vector<std::uint16_t> column_sum;
+  std::vector<std::array<std::uint16_t, 3>> cell_sum;
+  std::vector<std::uint8_t> cell_name;
+  std::vector<float> cell_score;
+  std::vector<std::uint32_t> cell_parent;
+  std::vector<Region> regions;  // by root cell
+  std::array<std::array<Region, kRegions>, kMarkers> chosen{};
+  std::array<std::size_t, kMarkers> chosen_count{};
+  std::vector<Blob> blobs;
+  std::size_t blob_count = 0, pixels_left = 0;
+  bool overflow = false;
+
+  // One region at a time: along, across and what hangs together.
+  std::vector<float> along, across, smooth;
+  std::vector<std::uint8_t> label, foreign, work;
+  std::vector<std::uint16_t> stack;
 
   void measure_ground(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
-  std::uint8_t name_of(const std::uint8_t* px) const noexcept;
-  bool collect_runs(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
-  void collect_cores() noexcept;
-  bool measure(const Core& core, const std::uint8_t* bgr, std::ptrdiff_t stride, MarkerBlob& out) const noexcept;
+  void collect_cells(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  void collect_regions() noexcept;
+  void collect_blobs(const Region& region, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  bool find_arc(Blob& blob) noexcept;
+  bool mask_covered(Blob& blob) noexcept;
+  bool weigh_colours(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  void fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  bool answer(const Blob& blob, MarkerBlob& out) const noexcept;
 
-  std::uint16_t root(std::uint16_t i) noexcept {
-    while (runs[i].parent != i) i = runs[i].parent = runs[runs[i].parent].parent;
+  std::uint32_t root(std::uint32_t i) noexcept {
+    while (cell_parent[i] != i) i = cell_parent[i] = cell_parent[cell_parent[i]];
     return i;
   }
+  static void dilate(std::uint8_t* mask, std::uint8_t* work, int w, int h) noexcept;
 };
 
-/// Median and upper half-spread of about 5000 bytes on a grid: markers cover well under a percent of it.
+/// Mean and variance of each colour over the lower part of its histogram; what is brighter is no background.
 void MarkerDetector::State::measure_ground(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
-  std::array<std::uint32_t, 256> histogram{};
+  std::array<std::array<std::uint32_t, 256>, 3> histogram{};
   std::uint32_t total = 0;
-  const int row_bytes = 3 * width;
-  for (int y = 3; y < height; y += 8)
-    for (int i = (7 * y) % 23; i < row_bytes; i += 23) ++histogram[bgr[y * stride + i]], ++total;
-  const auto quantile = [&](double q) {
-    const double want = q * total;
-    double seen = 0;
-    for (std::size_t v = 0; v < 256; ++v) {
-      const double next = seen + histogram[v];
-      if (next >= want && histogram[v] > 0)
-        return static_cast<float>(static_cast<double>(v) - 0.5 + (want - seen) / histogram[v]);
-      seen = next;
+  for (int y = kGridY / 2; y < height; y += kGridY)
+    for (int x = (3 * y) % kGridX; x < width; x += kGridX, ++total)
+      for (std::size_t k = 0; k < 3; ++k) ++histogram[k][bgr[y * stride + 3 * x + static_cast<std::ptrdiff_t>(k)]];
+  sigma = 0.3F;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const auto quantile = [&](double q) {
+      const double want = q * total;
+      double seen = 0;
+      for (std::size_t v = 0; v < 256; ++v) {
+        const double next = seen + histogram[k][v];
+        if (next >= want && histogram[k][v] > 0) return static_cast<double>(v) - 0.5 + (want - seen) / histogram[k][v];
+        seen = next;
+      }
+      return 255.0;
+    };
+    const double median = quantile(0.5), half = std::max(0.5, quantile(0.8413) - median);
+    const std::size_t top = static_cast<std::size_t>(std::clamp(median + 3.5 * half + 1, 0.0, 255.0));
+    double n = 0, sum = 0, squares = 0;
+    for (std::size_t v = 0; v <= top; ++v) {
+      const double c = histogram[k][v], x = static_cast<double>(v);
+      n += c, sum += c * x, squares += c * x * x;
     }
-    return 255.0F;
+    const double mean = n > 0 ? sum / n : median;
+    const double variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 1;
+    ground[k] = {static_cast<float>(mean), static_cast<float>(std::max(0.09, variance))};
+    sigma = std::max(sigma, std::sqrt(ground[k].variance));
+  }
+}
+
+void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
+  constexpr float kPixels = kCell * kCell;
+  // Chroma's noise: variance 3/2 of a colour's.
+  const float least = std::max(static_cast<float>(255 * params.min_level),
+                               static_cast<float>(params.noise_sigmas) * sigma * std::sqrt(1.5F) / kCell);
+  const float least2 = least * least, saturation2 = static_cast<float>(params.min_saturation * params.min_saturation);
+  // The chroma of a colour is at most the spread between its largest and smallest part.
+  const int least_spread = static_cast<int>(kPixels * (least - 0.0F) * 0.98F);
+  const int ground_spread = static_cast<int>(kPixels * (std::max({ground[0].mean, ground[1].mean, ground[2].mean}) -
+                                                        std::min({ground[0].mean, ground[1].mean, ground[2].mean})));
+  const int row_bytes = 3 * kCell * cells_x;
+  for (int cy = 0; cy < cells_y; ++cy) {
+    const std::uint8_t* p = bgr + kCell * cy * stride;
+    for (int i = 0; i < row_bytes; ++i)
+      column_sum[static_cast<std::size_t>(i)] =
+          static_cast<std::uint16_t>(p[i] + p[i + stride] + p[i + 2 * stride] + p[i + 3 * stride]);
+    for (int cx = 0; cx < cells_x; ++cx) {
+      const std::uint16_t* c = column_sum.data() + 3 * kCell * cx;
+      const int b = c[0] + c[3] + c[6] + c[9], g = c[1] + c[4] + c[7] + c[10], r = c[2] + c[5] + c[8] + c[11];
+      const std::size_t cell = static_cast<std::size_t>(cy * cells_x + cx);
+      cell_name[cell] = kNoName;
+      if (std::max({b, g, r}) - std::min({b, g, r}) + ground_spread < least_spread) continue;
+      const float fb = static_cast<float>(b) / kPixels - ground[0].mean,
+                  fg = static_cast<float>(g) / kPixels - ground[1].mean,
+                  fr = static_cast<float>(r) / kPixels - ground[2].mean;
+      const float x = fr - 0.5F * (fg + fb), y = 0.8660254F * (fg - fb), chroma2 = x * x + y * y;
+      if (chroma2 < least2) continue;
+      const float top = std::max({fb, fg, fr});
+      if (chroma2 < saturation2 * top * top) continue;
+      const float chroma = std::sqrt(chroma2);
+      float best = min_hue_cos * chroma;
+      for (std::size_t m = 0; m < kMarkers; ++m) {
+        const float along_hue = x * hue_x[m] + y * hue_y[m];
+        if (along_hue > best) best = along_hue, cell_name[cell] = static_cast<std::uint8_t>(m);
+      }
+      cell_score[cell] = chroma;
+      cell_sum[cell] = {static_cast<std::uint16_t>(b), static_cast<std::uint16_t>(g), static_cast<std::uint16_t>(r)};
+    }
+  }
+}
+
+void MarkerDetector::State::collect_regions() noexcept {
+  for (int cy = 0; cy < cells_y; ++cy)
+    for (int cx = 0; cx < cells_x; ++cx) {
+      const int cell = cy * cells_x + cx;
+      const std::size_t i = static_cast<std::size_t>(cell);
+      const std::uint8_t name = cell_name[i];
+      if (name == kNoName) continue;
+      cell_parent[i] = static_cast<std::uint32_t>(cell);
+      const auto join = [&](int other) {
+        if (cell_name[static_cast<std::size_t>(other)] != name) return;
+        const std::uint32_t a = root(static_cast<std::uint32_t>(other)), b = root(static_cast<std::uint32_t>(cell));
+        cell_parent[std::max(a, b)] = std::min(a, b);
+      };
+      if (cx > 0) join(cell - 1);
+      if (cy > 0) {
+        join(cell - cells_x);
+        if (cx > 0) join(cell - cells_x - 1);
+        if (cx + 1 < cells_x) join(cell - cells_x + 1);
+      }
+    }
+  chosen_count.fill(0);
+  const int widest = static_cast<int>(params.max_extent_px) / kCell + 1;
+  for (int cy = 0; cy < cells_y; ++cy)
+    for (int cx = 0; cx < cells_x; ++cx) {
+      const std::size_t i = static_cast<std::size_t>(cy * cells_x + cx);
+      if (cell_name[i] == kNoName) continue;
+      const std::uint32_t r = root(static_cast<std::uint32_t>(i));
+      Region& region = regions[r];
+      if (r == i) region = Region{}, region.name = cell_name[i];  // roots come before their members
+      region.x0 = std::min(region.x0, cx), region.x1 = std::max(region.x1, cx);
+      region.y0 = std::min(region.y0, cy), region.y1 = std::max(region.y1, cy);
+      region.score += cell_score[i], ++region.cells;
+      if (cell_score[i] > region.best) region.best = cell_score[i], region.best_cell = static_cast<int>(i);
+    }
+  for (std::size_t i = 0; i < cell_name.size(); ++i) {
+    if (cell_name[i] == kNoName || cell_parent[i] != i) continue;
+    const Region& region = regions[i];
+    if (region.x1 - region.x0 >= widest || region.y1 - region.y0 >= widest) continue;
+    auto& list = chosen[region.name];
+    std::size_t& count = chosen_count[region.name];
+    std::size_t at = count;
+    while (at > 0 && list[at - 1].score < region.score) --at;
+    if (count == kRegions) overflow = true;
+    if (at == kRegions) continue;
+    for (std::size_t k = std::min(count, kRegions - 1); k > at; --k) list[k] = list[k - 1];
+    list[at] = region;
+    count = std::min(count + 1, kRegions);
+  }
+}
+
+/// Every set pixel spreads to its eight neighbours.
+void MarkerDetector::State::dilate(std::uint8_t* mask, std::uint8_t* spare, int w, int h) noexcept {
+  for (int y = 0; y < h; ++y) {
+    const std::uint8_t* m = mask + y * w;
+    std::uint8_t* o = spare + y * w;
+    for (int x = 0; x < w; ++x)
+      o[x] = static_cast<std::uint8_t>(m[x] | m[std::max(0, x - 1)] | m[std::min(w - 1, x + 1)]);
+  }
+  for (int y = 0; y < h; ++y) {
+    const std::uint8_t *a = spare + std::max(0, y - 1) * w, *b = spare + y * w, *c = spare + std::min(h - 1, y + 1) * w;
+    for (int x = 0; x < w; ++x) mask[y * w + x] = static_cast<std::uint8_t>(a[x] | b[x] | c[x]);
+  }
+}
+
+void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8_t* bgr,
+                                          std::ptrdiff_t stride) noexcept {
+  const int x0 = std::max(0, kCell * region.x0 - kMargin),
+            x1 = std::min(width - 1, kCell * (region.x1 + 1) + kMargin - 1);
+  const int y0 = std::max(0, kCell * region.y0 - kMargin),
+            y1 = std::min(height - 1, kCell * (region.y1 + 1) + kMargin - 1);
+  const int w = x1 - x0 + 1, h = y1 - y0 + 1;
+  const std::size_t n = static_cast<std::size_t>(w * h);
+  if (n > Patch::kMaxPixels || n > pixels_left) {
+    overflow = true;
+    return;
+  }
+  pixels_left -= n;
+
+  const auto at = [&](int x, int y) {
+    const std::uint8_t* p = bgr + (y0 + y) * stride + 3 * (x0 + x);
+    return Colour{p[0] - ground[0].mean, p[1] - ground[1].mean, p[2] - ground[2].mean};
   };
-  ground = std::max(0.0F, quantile(0.5));
-  sigma = std::max(0.5F, quantile(0.8413) - ground);
-  const double level = std::max(255 * params.min_level, ground + params.noise_sigmas * sigma);
-  threshold = static_cast<std::uint8_t>(std::clamp(level, 1.0, 254.0));
-}
-
-std::uint8_t MarkerDetector::State::name_of(const std::uint8_t* px) const noexcept {
-  const float b = px[0], g = px[1], r = px[2];
-  const float cx = r - 0.5F * (g + b), cy = 0.8660254F * (g - b);
-  const float chroma2 = cx * cx + cy * cy, top = std::max(std::max(b, g), r) - ground;
-  const float least = static_cast<float>(params.min_saturation) * top;
-  if (chroma2 < least * least) return kNoName;
-  std::uint8_t best = kNoName;
-  float best_cos = min_hue_cos * std::sqrt(chroma2);
-  for (std::size_t m = 0; m < kMarkers; ++m) {
-    const float c = cx * hue_x[m] + cy * hue_y[m];
-    if (c > best_cos) best_cos = c, best = static_cast<std::uint8_t>(m);
+  // The marker's own colour: first the best cell's, then the mean of what looks like it.
+  const auto& best = cell_sum[static_cast<std::size_t>(region.best_cell)];
+  constexpr float kPixels = kCell * kCell;
+  Colour K{best[0] / kPixels - ground[0].mean, best[1] / kPixels - ground[1].mean, best[2] / kPixels - ground[2].mean};
+  const float noise2 = 4.5F * 4.5F * 2 * sigma * sigma;
+  for (int round = 0; round < 2; ++round) {
+    const float kk = K.dot(K), inv = 1 / kk;
+    Colour sum;
+    float count = 0;
+    for (int y = 0; y < h; ++y)
+      for (int x = 0; x < w; ++x) {
+        const Colour v = at(x, y);
+        const float s = v.dot(K) * inv;
+        if (s < 0.75F || s > 1.6F) continue;
+        if (v.dot(v) - s * s * kk > std::max(noise2, kForeign * kForeign * kk)) continue;
+        sum.b += v.b, sum.g += v.g, sum.r += v.r, ++count;
+      }
+    if (count < 4) break;
+    K = {sum.b / count, sum.g / count, sum.r / count};
   }
-  return best;
-}
+  const float kk = K.dot(K);
+  if (!(kk > 16)) return;
+  const float inv = 1 / kk;
+  const float variance =
+      (K.b * K.b * ground[0].variance + K.g * K.g * ground[1].variance + K.r * K.r * ground[2].variance) * inv * inv;
+  for (int y = 0; y < h; ++y)
+    for (int x = 0; x < w; ++x) {
+      const Colour v = at(x, y);
+      const std::size_t i = static_cast<std::size_t>(y * w + x);
+      const float s = v.dot(K) * inv;
+      along[i] = s, across[i] = std::max(0.0F, v.dot(v) * inv - s * s);
+    }
+  // In much noise, means of 3x3 decide; two colours lie across.
+  const float* decide = along.data();
+  float across_noise = 4.5F * 4.5F * 2 * sigma * sigma * inv;
+  const bool noisy = variance > kNoisy * kNoisy;
+  if (noisy) {
+    for (int y = 0; y < h; ++y)
+      for (int x = 0; x < w; ++x) {
+        Colour sum;
+        float count = 0;
+        for (int j = std::max(0, y - 1); j <= std::min(h - 1, y + 1); ++j)
+          for (int i = std::max(0, x - 1); i <= std::min(w - 1, x + 1); ++i) {
+            const Colour v = at(i, j);
+            sum.b += v.b, sum.g += v.g, sum.r += v.r, ++count;
+          }
+        const Colour v{sum.b / count, sum.g / count, sum.r / count};
+        const std::size_t i = static_cast<std::size_t>(y * w + x);
+        const float s = v.dot(K) * inv;
+        smooth[i] = s, across[i] = std::max(0.0F, v.dot(v) * inv - s * s);
+      }
+    decide = smooth.data();
+    across_noise /= 9;
+  }
+  const float across_limit = std::max(across_noise, kForeign * kForeign);
+  for (std::size_t i = 0; i < n; ++i) {
+    foreign[i] = across[i] > across_limit;
+    label[i] = !foreign[i] && decide[i] > 0.5F ? 255 : 0;
+  }
 
-/// False when the run capacity is used up.
-bool MarkerDetector::State::collect_runs(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
-  run_count = 0;
-  std::size_t above = 0, above_end = 0;  // runs of the row above
-  for (int y = 0; y < height; ++y) {
-    const std::uint8_t* row = bgr + y * stride;
-    const std::size_t row_begin = run_count;
-    for (int x0 = 0; x0 < width; x0 += kBlock) {
-      if (x0 + kBlock <= width && !any_above(row + 3 * x0, threshold)) continue;
-      const int x1 = std::min(width, x0 + kBlock);
-      for (int x = x0; x < x1; ++x) {
-        const std::uint8_t* px = row + 3 * x;
-        if (std::max(std::max(px[0], px[1]), px[2]) <= threshold) continue;
-        const std::uint8_t name = name_of(px);
-        if (name == kNoName) continue;
-        if (run_count > row_begin && runs[run_count - 1].name == name && runs[run_count - 1].x1 == x - 1) {
-          runs[run_count - 1].x1 = static_cast<std::int16_t>(x);
-          continue;
-        }
-        if (run_count == kRuns) return false;
-        runs[run_count] = {static_cast<std::int16_t>(y), static_cast<std::int16_t>(x), static_cast<std::int16_t>(x),
-                           name, static_cast<std::uint16_t>(run_count)};
-        ++run_count;
+  // What hangs together, largest three.
+  struct Piece {
+    float area = 0, x = 0, y = 0;
+    int pixels = 0;
+    std::uint8_t label = 0;
+  };
+  std::array<Piece, 4> pieces{};
+  std::size_t piece_count = 0;
+  std::uint8_t next = 1;
+  for (std::size_t seed = 0; seed < n && next < 250; ++seed) {
+    if (label[seed] != 255) continue;
+    Piece piece;
+    piece.label = next++;
+    std::size_t top = 0;
+    stack[top++] = static_cast<std::uint16_t>(seed), label[seed] = piece.label;
+    while (top > 0) {
+      const int i = stack[--top], x = i % w, y = i / w;
+      const float weight = std::clamp(along[static_cast<std::size_t>(i)], 0.0F, 1.0F);
+      ++piece.pixels;
+      piece.area += weight, piece.x += weight * static_cast<float>(x), piece.y += weight * static_cast<float>(y);
+      for (int k = 0; k < 4; ++k) {
+        const int nx = x + (k == 0) - (k == 1), ny = y + (k == 2) - (k == 3);
+        if (nx < 0 || ny < 0 || nx >= w || ny >= h) continue;
+        std::uint8_t& l = label[static_cast<std::size_t>(ny * w + nx)];
+        if (l == 255) l = piece.label, stack[top++] = static_cast<std::uint16_t>(ny * w + nx);
       }
     }
-    // Join with the row above where columns meet, corners included; both rows are sorted by column.
-    std::size_t j = above;
-    for (std::size_t i = row_begin; i < run_count; ++i) {
-      while (j < above_end && runs[j].x1 < runs[i].x0 - 1) ++j;
-      for (std::size_t k = j; k < above_end && runs[k].x0 <= runs[i].x1 + 1; ++k)
-        if (runs[k].name == runs[i].name) {
-          const std::uint16_t a = root(static_cast<std::uint16_t>(k)), b = root(static_cast<std::uint16_t>(i));
-          runs[std::max(a, b)].parent = std::min(a, b);
-        }
-    }
-    above = row_begin, above_end = run_count;
+    std::size_t place = piece_count;
+    while (place > 0 && pieces[place - 1].pixels < piece.pixels) --place;
+    if (place == pieces.size()) continue;
+    for (std::size_t k = std::min(piece_count, pieces.size() - 1); k > place; --k) pieces[k] = pieces[k - 1];
+    pieces[place] = piece;
+    piece_count = std::min(piece_count + 1, pieces.size());
   }
+
+  dilate(foreign.data(), work.data(), w, h);
+  for (std::size_t k = 0; k < std::min(piece_count, kCandidates); ++k) {
+    const Piece& piece = pieces[k];
+    if (piece.pixels < params.min_core_px || piece.area <= 0) continue;
+    if (blob_count == kBlobs) {
+      overflow = true;
+      return;
+    }
+    Blob& blob = blobs[blob_count++];
+    blob.name = region.name;
+    blob.level = K;
+    blob.cube = (K.b * K.b * K.b + K.g * K.g * K.g + K.r * K.r * K.r) * inv * inv;
+    blob.area_px = static_cast<float>(piece.pixels);
+    blob.occluded = false, blob.covered = 0;
+    Patch& patch = blob.patch;
+    patch.x0 = x0, patch.y0 = y0, patch.width = w, patch.height = h;
+    patch.variance = variance, patch.variance_slope = 0, patch.rim_variance = 0;
+    std::copy_n(along.data(), n, patch.share.data());
+    // Other pieces of a size to be a ball, and two pixels round them, are another's.
+    std::fill_n(patch.use.data(), n, std::uint8_t{0});
+    bool others = false;
+    for (std::size_t o = 0; o < piece_count; ++o) {
+      if (o == k || pieces[o].pixels < params.min_core_px || 4 * pieces[o].pixels < piece.pixels) continue;
+      others = true;
+      for (std::size_t i = 0; i < n; ++i)
+        if (label[i] == pieces[o].label) patch.use[i] = 1;
+    }
+    if (others) dilate(patch.use.data(), work.data(), w, h), dilate(patch.use.data(), work.data(), w, h);
+    for (std::size_t i = 0; i < n; ++i) patch.use[i] = !(patch.use[i] || foreign[i]);
+    BlobEstimate start;
+    start.x = static_cast<float>(x0) + piece.x / piece.area, start.y = static_cast<float>(y0) + piece.y / piece.area;
+    start.r = std::sqrt(static_cast<float>(piece.pixels) / 3.14159265F);
+    start.blur = {0.3F, 0, 0.3F};
+    start.light = {0, 0, 0.1F};
+    blob.shape = outline_shape(lens, {start.x, start.y});
+    blob.fit = start;
+  }
+}
+
+/// The outline from the rim: of all circles (in the outline's own coordinates) through three of its points the one that
+/// most points lie on.
+bool MarkerDetector::State::find_arc(Blob& blob) noexcept {
+  const Patch& p = blob.patch;
+  const auto& W = blob.shape.M_inverse;
+  const BlobEstimate& start = blob.fit;
+  const auto sample = [&](float x, float y, bool& known) {
+    const float fx = x - static_cast<float>(p.x0), fy = y - static_cast<float>(p.y0);
+    const int ix = static_cast<int>(std::floor(fx)), iy = static_cast<int>(std::floor(fy));
+    known = ix >= 0 && iy >= 0 && ix + 1 < p.width && iy + 1 < p.height;
+    if (!known) return 0.0F;
+    const std::size_t i = static_cast<std::size_t>(iy * p.width + ix), j = i + static_cast<std::size_t>(p.width);
+    known = p.use[i] && p.use[i + 1] && p.use[j] && p.use[j + 1];
+    const float ax = fx - static_cast<float>(ix), ay = fy - static_cast<float>(iy);
+    return (1 - ay) * ((1 - ax) * p.share[i] + ax * p.share[i + 1]) +
+           ay * ((1 - ax) * p.share[j] + ax * p.share[j + 1]);
+  };
+  std::array<float, kRays> qx{}, qy{};
+  std::size_t points = 0;
+  for (std::size_t k = 0; k < kRays; ++k) {
+    const float angle = 6.2831853F * static_cast<float>(k) / kRays, ux = std::cos(angle), uy = std::sin(angle);
+    // A step in the outline's coordinates is M u in pixels, M = [W3 -W1; -W2 W0].
+    const float dx = W[3] * ux - W[1] * uy, dy = W[0] * uy - W[2] * ux;
+    float before = 1, found = -1;
+    bool before_known = false;
+    const int steps = static_cast<int>(2 * (1.8F * start.r + 3));
+    for (int s = 0; s <= steps; ++s) {
+      const float t = 0.5F * static_cast<float>(s);
+      bool known = false;
+      const float v = sample(start.x + t * dx, start.y + t * dy, known);
+      if (known && before_known && before >= 0.5F && v < 0.5F) found = t - 0.5F * (0.5F - v) / (before - v);
+      before = v, before_known = known;
+    }
+    if (found > 0) qx[points] = found * ux, qy[points] = found * uy, ++points;
+  }
+  if (points < 12) return false;
+  const float tolerance = 0.3F + 1.5F * std::sqrt(p.variance);
+  std::size_t most = 0;
+  float best_sum = 0, bx = 0, by = 0, br = 0;
+  for (std::size_t a = 0; a < points; ++a)
+    for (const std::size_t gap : {points / 10, points / 6, points / 4}) {
+      const std::size_t b = (a + gap) % points, c = (a + 2 * gap) % points;
+      const float x1 = qx[b] - qx[a], y1 = qy[b] - qy[a], x2 = qx[c] - qx[a], y2 = qy[c] - qy[a];
+      const float det = 2 * (x1 * y2 - x2 * y1);
+      if (std::abs(det) < 0.05F) continue;
+      const float s1 = x1 * x1 + y1 * y1, s2 = x2 * x2 + y2 * y2;
+      const float cx = (y2 * s1 - y1 * s2) / det, cy = (x1 * s2 - x2 * s1) / det, r = std::hypot(cx, cy);
+      if (r < 0.8F * start.r || r > 2.5F * start.r || r > 40) continue;
+      const float ox = qx[a] + cx, oy = qy[a] + cy;
+      std::size_t inliers = 0;
+      float sum = 0;
+      for (std::size_t i = 0; i < points; ++i) {
+        const float miss = std::abs(std::hypot(qx[i] - ox, qy[i] - oy) - r);
+        if (miss < tolerance) ++inliers, sum += miss;
+      }
+      if (inliers > most || (inliers == most && sum < best_sum))
+        most = inliers, best_sum = sum, bx = ox, by = oy, br = r;
+    }
+  if (most < 12) return false;
+  blob.fit.x += W[3] * bx - W[1] * by, blob.fit.y += W[0] * by - W[2] * bx, blob.fit.r = br;
   return true;
 }
 
-void MarkerDetector::State::collect_cores() noexcept {
-  core_count = 0;
-  for (std::size_t i = 0; i < run_count; ++i) {
-    const std::uint16_t r = root(static_cast<std::uint16_t>(i));
-    if (r == i) {  // roots come before their members
-      core_of_run[i] =
-          core_count < kCores ? static_cast<std::uint16_t>(core_count) : static_cast<std::uint16_t>(kCores);
-      if (core_count < kCores) cores[core_count++] = Core{};
+/// Leaves out what should be bright under the present outline and is not, and the pixels beside it. False, and nothing
+/// done, when that is not enough to be more than a poor fit.
+bool MarkerDetector::State::mask_covered(Blob& blob) noexcept {
+  Patch& p = blob.patch;
+  const std::size_t n = static_cast<std::size_t>(p.width * p.height);
+  const float least = std::max(0.25F, 4.5F * std::sqrt(p.variance));
+  std::fill_n(label.data(), n, std::uint8_t{0});
+  float disc = 0, dark = 0;
+  for (int y = 0; y < p.height; ++y)
+    for (int x = 0; x < p.width; ++x) {
+      const std::size_t i = static_cast<std::size_t>(y * p.width + x);
+      float covered = 0, value = 0;
+      predict_pixel(blob.fit, blob.shape, static_cast<float>(p.x0 + x), static_cast<float>(p.y0 + y), covered, value);
+      disc += covered;
+      if (p.use[i] && covered > 0.3F && p.share[i] < value - least) label[i] = 1, dark += covered;
     }
-    const std::uint16_t c = core_of_run[r];
-    if (c == kCores) continue;
-    Core& core = cores[c];
-    const Run& run = runs[i];
-    const int n = run.x1 - run.x0 + 1;
-    core.pixels += n;
-    core.sum_x += static_cast<std::int64_t>(n) * (run.x0 + run.x1) / 2;
-    core.sum_y += static_cast<std::int64_t>(n) * run.y;
-    core.x0 = std::min<int>(core.x0, run.x0), core.x1 = std::max<int>(core.x1, run.x1);
-    core.y0 = std::min<int>(core.y0, run.y), core.y1 = std::max<int>(core.y1, run.y);
-    core.name = run.name;
+  if (dark < std::max(1.5F, 0.03F * disc)) return false;
+  dilate(label.data(), work.data(), p.width, p.height);
+  for (std::size_t i = 0; i < n; ++i)
+    if (label[i]) p.use[i] = 0;
+  return true;
+}
+
+/// Cameras that send half the colour (YUYV, MJPEG, a Bayer pattern's) are sharp in one direction of colour and wrong in
+/// others along every rim. From the rim's own residuals E = mean (v - m K)(v - m K)^T, the share that is wrong least is
+/// s = w.v / w.K with w = (E + N)^-1 K, N the noise. True when that is clearly better than w = K; the patch then holds
+/// it.
+bool MarkerDetector::State::weigh_colours(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
+  Patch& p = blob.patch;
+  const Colour K = blob.level;
+  const auto at = [&](int x, int y) {
+    const std::uint8_t* px = bgr + (p.y0 + y) * stride + 3 * (p.x0 + x);
+    return Colour{px[0] - ground[0].mean, px[1] - ground[1].mean, px[2] - ground[2].mean};
+  };
+  Eigen::Matrix3d E = Eigen::Matrix3d::Zero();
+  const Eigen::Vector3d k(K.b, K.g, K.r);
+  double weight = 0;
+  for (int y = 0; y < p.height; ++y)
+    for (int x = 0; x < p.width; ++x) {
+      if (!p.use[static_cast<std::size_t>(y * p.width + x)]) continue;
+      float covered = 0, value = 0;
+      predict_pixel(blob.fit, blob.shape, static_cast<float>(p.x0 + x), static_cast<float>(p.y0 + y), covered, value);
+      if (covered < 0.02F || covered > 0.98F) continue;
+      const Colour v = at(x, y);
+      const Eigen::Vector3d e = Eigen::Vector3d(v.b, v.g, v.r) - static_cast<double>(value) * k;
+      E += e * e.transpose(), ++weight;
+    }
+  if (weight < 12) return false;
+  E /= weight;
+  const Eigen::Vector3d noise(ground[0].variance, ground[1].variance, ground[2].variance);
+  E.diagonal() += noise + Eigen::Vector3d::Constant(1e-6 * k.squaredNorm());
+  Eigen::Vector3d w = E.inverse() * k;
+  const double gain = w.dot(k);
+  if (!w.allFinite() || !(gain > 0)) return false;
+  w /= gain;
+  const Eigen::Vector3d plain = k / k.squaredNorm();
+  const double now = plain.dot(E * plain), then = w.dot(E * w);
+  if (!(then < 0.6 * now)) return false;
+  p.variance = static_cast<float>(w.dot(noise.cwiseProduct(w)));
+  p.rim_variance = static_cast<float>(std::max(0.0, then - static_cast<double>(p.variance)));
+  blob.cube = static_cast<float>(w.cwiseProduct(w).dot(k));
+  for (int y = 0; y < p.height; ++y)
+    for (int x = 0; x < p.width; ++x) {
+      const Colour v = at(x, y);
+      p.share[static_cast<std::size_t>(y * p.width + x)] = static_cast<float>(w.dot(Eigen::Vector3d(v.b, v.g, v.r)));
+    }
+  return true;
+}
+
+namespace {
+float misfit(const BlobEstimate& f) {
+  return f.ok ? f.chi2 / static_cast<float>(f.pixels) : std::numeric_limits<float>::infinity();
+}
+}  // namespace
+
+void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
+  BlobPrior prior;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    Blob& blob = blobs[i];
+    const BlobEstimate start = blob.fit;
+    blob.fit = fit_blob(blob.patch, blob.shape, prior, start, kFirstSteps, kStartWidth);
+    if (!blob.fit.ok || blob.fit.rim_excess > 0) {
+      // A disc facing the camera instead of a ball?
+      const BlobEstimate round = fit_blob(blob.patch, OutlineShape{}, prior, start, kFirstSteps, kStartWidth);
+      if (round.ok && (!blob.fit.ok || round.rim_excess < 0.5F * blob.fit.rim_excess))
+        blob.fit = round, blob.shape = OutlineShape{};
+    }
+    if (blob.fit.ok && blob.fit.rim_excess > 0 && weigh_colours(blob, bgr, stride)) {
+      blob.fit.rim_excess = 0;
+      blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+    }
+    if (misfit(blob.fit) < kPoor && blob.fit.arc > 0.85F) continue;
+    const BlobEstimate whole = blob.fit;
+    blob.fit = start;
+    if (getenv("NOARC") || !find_arc(blob) || !mask_covered(blob)) {
+      blob.fit = whole;
+      continue;
+    }
+    blob.occluded = true;
+    for (int round = 0; round < 2; ++round) {
+      const BlobEstimate arc = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+      if (!arc.ok && round == 0) blob.fit.ok = false;
+      if (!arc.ok) break;
+      blob.fit = arc;
+      if (round == 0) mask_covered(blob);
+    }
+  }
+
+  // Common to the image: photon noise, and the light's slope and dome.
+  double photon = 0, photon_weight = 0;
+  std::array<double, 3> light{}, light_weight{};
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    const Blob& blob = blobs[i];
+    const BlobEstimate& f = blob.fit;
+    if (!f.ok || blob.occluded || f.chi2 > 4.0F * static_cast<float>(f.pixels)) continue;
+    if (f.flat > 8 && blob.cube > 0) {
+      const double dof = f.flat - 4, noise = f.flat_squares / (0.92 * dof),
+                   mean = static_cast<double>(f.flat_value) / f.flat;
+      photon += dof * (noise - static_cast<double>(blob.patch.variance)) / (mean * static_cast<double>(blob.cube));
+      photon_weight += dof;
+    }
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double weight = 1 / (static_cast<double>(f.light_variance[k]) + 1e-3);
+      light[k] += weight * static_cast<double>(f.light[k]), light_weight[k] += weight;
+    }
+  }
+  if (photon_weight > 0) photon /= photon_weight;
+  for (std::size_t k = 0; k < 3; ++k) {
+    if (light_weight[k] <= 0) continue;
+    // The pooled mean's own error beside what balls differ by.
+    prior.light[k] = static_cast<float>(light[k] / light_weight[k]);
+    prior.light_sigma[k] = static_cast<float>(std::sqrt(1 / light_weight[k] + 0.03 * 0.03));
+  }
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    Blob& blob = blobs[i];
+    if (!blob.fit.ok) continue;
+    Patch& p = blob.patch;
+    p.variance_slope = std::max(static_cast<float>(photon) * blob.cube, -0.8F * p.variance);
+    blob.fit = fit_blob(p, blob.shape, prior, blob.fit, kLastSteps, 0);
   }
 }
 
-bool MarkerDetector::State::measure(const Core& core, const std::uint8_t* bgr, std::ptrdiff_t stride,
-                                    MarkerBlob& out) const noexcept {
-  const float cx = core.x(), cy = core.y(), r = core.radius();
-  const int x0 = std::max(0, core.x0 - kMargin), x1 = std::min(width - 1, core.x1 + kMargin);
-  const int y0 = std::max(0, core.y0 - kMargin), y1 = std::min(height - 1, core.y1 + kMargin);
-
-  // Colour and level of the middle of the disc.
-  float mb = 0, mg = 0, mr = 0, n = 0;
-  const float inner2 = std::max(1.5F, 0.36F * r * r);
-  for (int y = core.y0; y <= core.y1; ++y)
-    for (int x = core.x0; x <= core.x1; ++x) {
-      const float dx = static_cast<float>(x) - cx, dy = static_cast<float>(y) - cy;
-      if (dx * dx + dy * dy > inner2) continue;
-      const std::uint8_t* px = bgr + y * stride + 3 * x;
-      mb += px[0], mg += px[1], mr += px[2], n += 1;
-    }
-  if (n < 1) return false;
-  mb = mb / n - ground, mg = mg / n - ground, mr = mr / n - ground;
-  const float level = std::sqrt(mb * mb + mg * mg + mr * mr);
-  if (level < 4 * sigma) return false;
-  const float eb = mb / level, eg = mg / level, er = mr / level;
-
-  // Light from one side makes the disc's level a plane: s = level (1 + gx dx + gy dy). Dividing by it keeps the
-  // darker rim from being cut deeper than the brighter one.
-  double fxx = 0, fxy = 0, fyy = 0, fx = 0, fy = 0, sx = 0, sy = 0;
-  for (int y = core.y0; y <= core.y1; ++y)
-    for (int x = core.x0; x <= core.x1; ++x) {
-      const float dx = static_cast<float>(x) - cx, dy = static_cast<float>(y) - cy;
-      if (dx * dx + dy * dy > inner2) continue;
-      const std::uint8_t* px = bgr + y * stride + 3 * x;
-      const float s = (eb * (px[0] - ground) + eg * (px[1] - ground) + er * (px[2] - ground)) / level - 1;
-      fxx += dx * dx, fxy += dx * dy, fyy += dy * dy, fx += s * dx, fy += s * dy, sx += dx, sy += dy;
-    }
-  fxx -= sx * sx / n, fxy -= sx * sy / n, fyy -= sy * sy / n;  // about the disc's own mean; s has mean 0
-  const double det = fxx * fyy - fxy * fxy;
-  float gx = 0, gy = 0;
-  if (n >= 8 && det > 1) {
-    gx = static_cast<float>((fyy * fx - fxy * fy) / det), gy = static_cast<float>((fxx * fy - fxy * fx) / det);
-    const float steep = std::hypot(gx, gy) * r;
-    if (steep > 0.35F) gx *= 0.35F / steep, gy *= 0.35F / steep;
-  }
-
-  // Other markers close by: a pixel belongs to the disc whose rim it is nearer to.
-  constexpr std::size_t kNear = 4;
-  std::array<std::array<float, 3>, kNear> near{};
-  std::size_t near_count = 0;
-  bool touching = false;
-  for (std::size_t i = 0; i < core_count && near_count < kNear; ++i) {
-    const Core& o = cores[i];
-    if (&o == &core || o.pixels < params.min_core_px || 4 * o.pixels < core.pixels) continue;
-    if (o.x0 > x1 + kMargin || o.x1 < x0 - kMargin || o.y0 > y1 + kMargin || o.y1 < y0 - kMargin) continue;
-    near[near_count++] = {o.x(), o.y(), o.radius()};
-    touching |= std::hypot(o.x() - cx, o.y() - cy) < o.radius() + r + 2.5F;
-  }
-
-  const float inv_level = 1 / level, gain = 1 / (kRampHigh - kRampLow);
-  double sw = 0, swx = 0, swy = 0, swxx = 0, swyy = 0, swxy = 0;
-  double ex = 0, ey = 0, exx = 0, eyy = 0, exy = 0, en = 0;  // pixels on the ramp: only their noise moves w
-  for (int y = y0; y <= y1; ++y)
-    for (int x = x0; x <= x1; ++x) {
-      const std::uint8_t* px = bgr + y * stride + 3 * x;
-      const float s0 = (eb * (px[0] - ground) + eg * (px[1] - ground) + er * (px[2] - ground)) * inv_level;
-      if (s0 <= 0.5F * kRampLow) continue;
-      const float dx = static_cast<float>(x) - cx, dy = static_cast<float>(y) - cy;
-      const float s = s0 / std::clamp(1 + gx * dx + gy * dy, 0.5F, 1.5F);
-      if (s <= kRampLow) continue;
-      if (near_count > 0) {
-        const float own = std::sqrt(dx * dx + dy * dy) - r;
-        bool foreign = false;
-        for (std::size_t i = 0; i < near_count; ++i)
-          foreign |=
-              std::hypot(static_cast<float>(x) - near[i][0], static_cast<float>(y) - near[i][1]) - near[i][2] < own;
-        if (foreign) continue;
-      }
-      const double w = std::min(1.0F, gain * (s - kRampLow));
-      sw += w, swx += w * dx, swy += w * dy, swxx += w * dx * dx, swyy += w * dy * dy, swxy += w * dx * dy;
-      if (w < 1) en += 1, ex += dx, ey += dy, exx += dx * dx, eyy += dy * dy, exy += dx * dy;
-    }
-  if (sw < params.min_core_px) return false;
-  const double mx = swx / sw, my = swy / sw;
-  const double vxx = swxx / sw - mx * mx, vyy = swyy / sw - my * my, vxy = swxy / sw - mx * my;
-  const double mean = 0.5 * (vxx + vyy), spread = std::sqrt(0.25 * (vxx - vyy) * (vxx - vyy) + vxy * vxy);
-  const double major = mean + spread, minor = std::max(0.0, mean - spread);
-
-  out.u_px = static_cast<float>(cx + mx);
-  out.v_px = static_cast<float>(cy + my);
-  out.area_px = static_cast<float>(sw);
-  // A full ellipse has area 4 pi sqrt(major minor); less of it, or a long one, is a poorer marker.
-  const double fill = std::min(1.0, sw / (4 * 3.14159265 * std::sqrt(std::max(1e-9, major * minor))));
-  double quality = fill * std::sqrt(minor / std::max(1e-9, major));
-  const double noise = gain * sigma * inv_level, f = noise * noise / (sw * sw);
+bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noexcept {
+  const BlobEstimate& f = blob.fit;
+  if (!f.ok) return false;
+  if (f.x < -0.5F * f.r || f.y < -0.5F * f.r || f.x > static_cast<float>(width) + 0.5F * f.r ||
+      f.y > static_cast<float>(height) + 0.5F * f.r)
+    return false;
+  if (f.level * f.r * 1.77F < 8 * std::sqrt(blob.patch.variance)) return false;  // no more than noise
+  const double misfit = static_cast<double>(f.chi2) / (0.92 * std::max(1, f.pixels - 8));
+  const double swell = std::max(1.0, misfit > 1.3 ? misfit : 1.0);
   const double floor = params.centroid_floor_px * params.centroid_floor_px;
-  double extra = 0;
-  if (touching) quality *= 0.5, extra += 0.01 * r * r;  // part of it may be covered
-  const bool at_border = core.x0 == 0 || core.y0 == 0 || core.x1 == width - 1 || core.y1 == height - 1;
-  if (at_border) quality *= 0.25, extra += 0.25 * r * r;
-  out.quality = static_cast<float>(quality);
-  out.var_uu_px2 = static_cast<float>(f * (exx - 2 * mx * ex + en * mx * mx) + floor + extra);
-  out.var_vv_px2 = static_cast<float>(f * (eyy - 2 * my * ey + en * my * my) + floor + extra);
-  out.var_uv_px2 = static_cast<float>(f * (exy - mx * ey - my * ex + en * mx * my));
-  return true;
+  out.u_px = f.x, out.v_px = f.y;
+  out.area_px = 3.14159265F * f.r * f.r;
+  out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(swell));
+  out.var_uu_px2 = static_cast<float>(swell * f.var_xx + floor);
+  out.var_vv_px2 = static_cast<float>(swell * f.var_yy + floor);
+  out.var_uv_px2 = static_cast<float>(swell * f.var_xy);
+  return std::isfinite(out.var_uu_px2 + out.var_vv_px2 + out.var_uv_px2);
 }
 
 MarkerDetector::MarkerDetector(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -297,16 +641,27 @@ Result<MarkerDetector> MarkerDetector::create(const Rig& rig, std::size_t camera
     return usage_error("marker detector: min_level must be between 0 and 1");
   if (!(params.hue_tolerance_deg > 0 && params.hue_tolerance_deg <= 60))
     return usage_error("marker detector: hue_tolerance_deg must be above 0, at most 60");
+  if (!(params.max_extent_px >= kCell && params.max_extent_px <= 68))
+    return usage_error("marker detector: max_extent_px must be 4..68");
   state->params = params;
-  state->width = rig.cameras[camera_index].width_px;
-  state->height = rig.cameras[camera_index].height_px;
+  const CameraModel& camera = rig.cameras[camera_index];
+  state->width = camera.width_px;
+  state->height = camera.height_px;
   if (state->width < 1 || state->height < 1 || state->width > 16384 || state->height > 16384)
-    return usage_error("marker detector: camera " + rig.cameras[camera_index].name +
-                       " must have 1..16384 pixels a side");
+    return usage_error("marker detector: camera " + camera.name + " must have 1..16384 pixels a side");
+  state->lens = Lens(camera);
   state->min_hue_cos = static_cast<float>(std::cos(params.hue_tolerance_deg * units::rad_per_deg));
-  state->runs.resize(kRuns);
-  state->cores.resize(kCores);
-  state->core_of_run.resize(kRuns);
+  state->cells_x = state->width / kCell, state->cells_y = state->height / kCell;
+  const std::size_t cells = static_cast<std::size_t>(state->cells_x) * static_cast<std::size_t>(state->cells_y);
+  state->column_sum.resize(static_cast<std::size_t>(3 * state->width));
+  state->cell_sum.resize(cells), state->cell_name.resize(cells), state->cell_score.resize(cells);
+  state->cell_parent.resize(cells), state->regions.resize(cells);
+  state->blobs.resize(kBlobs);
+  state->along.resize(Patch::kMaxPixels), state->across.resize(Patch::kMaxPixels);
+  state->smooth.resize(Patch::kMaxPixels), state->stack.resize(Patch::kMaxPixels);
+  state->label.resize(Patch::kMaxPixels), state->foreign.resize(Patch::kMaxPixels);
+  state->work.resize(Patch::kMaxPixels);
+  EdgeProfile::shared();
   return MarkerDetector(std::move(state));
 }
 
@@ -314,22 +669,27 @@ void MarkerDetector::detect(const std::uint8_t* bgr, std::ptrdiff_t stride_bytes
   State& s = *state_;
   out.image = true;
   out.count.fill(0);
+  s.overflow = false, s.blob_count = 0, s.pixels_left = kPixelBudget;
   s.measure_ground(bgr, stride_bytes);
   out.noise_level = s.sigma;
-  out.overflow = !s.collect_runs(bgr, stride_bytes);
-  s.collect_cores();
-  for (std::size_t i = 0; i < s.core_count; ++i) {
-    const Core& core = s.cores[i];
-    const int extent = std::max(core.x1 - core.x0, core.y1 - core.y0) + 1;
-    if (core.pixels < s.params.min_core_px || extent > s.params.max_extent_px) continue;
-    auto& list = out.blobs[core.name];
-    std::uint8_t& count = out.count[core.name];
+  s.collect_cells(bgr, stride_bytes);
+  s.collect_regions();
+  // The best region of every colour before the second best of any.
+  for (std::size_t k = 0; k < kRegions; ++k)
+    for (std::size_t m = 0; m < kMarkers; ++m)
+      if (k < s.chosen_count[m]) s.collect_blobs(s.chosen[m][k], bgr, stride_bytes);
+  s.fit_all(bgr, stride_bytes);
+  out.overflow = s.overflow;
+  for (std::size_t i = 0; i < s.blob_count; ++i) {
+    const Blob& found = s.blobs[i];
+    auto& list = out.blobs[found.name];
+    std::uint8_t& count = out.count[found.name];
     MarkerBlob blob;
-    if (!s.measure(core, bgr, stride_bytes, blob)) continue;
+    if (!s.answer(found, blob)) continue;
     // Fragments of one disc measure to the same place: keep one.
     bool twin = false;
     for (std::size_t k = 0; k < count; ++k)
-      twin |= std::hypot(list[k].u_px - blob.u_px, list[k].v_px - blob.v_px) < 0.5F * s.cores[i].radius() + 1;
+      twin |= std::hypot(list[k].u_px - blob.u_px, list[k].v_px - blob.v_px) < 0.5F * found.fit.r + 1;
     if (twin) continue;
     std::size_t at = count;
     while (at > 0 && list[at - 1].area_px * list[at - 1].quality < blob.area_px * blob.quality) --at;

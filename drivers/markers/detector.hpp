@@ -1,15 +1,24 @@
 #pragma once
-/// Coloured markers in one camera's image: threshold, hue, connected runs, sub-pixel centroid.
+/// Coloured markers in one camera's image: where their balls' outlines lie, and how well that is known.
 ///
-///  1. Background level and noise from a sparse grid; bright = max(B,G,R) above both that and `min_level`.
-///  2. Rows in blocks of 32 pixels; only blocks holding a bright byte are looked at pixel by pixel.
-///  3. A bright pixel's chroma (R - (G+B)/2, sqrt(3)/2 (G-B)) points to its hue; the nearest marker's hue names it.
-///     Runs of one name, joined over rows (union-find), are cores; touching markers part here.
-///  4. Round each core the share of every pixel that the marker covers, w = ramp(colour . (pixel - background)) in
-///     0.2..0.8 of the core's level: a saturating ramp, so that shading inside the disc does not pull the centroid.
-///     centroid = sum w p / sum w;  covariance from the pixels on the ramp, whose noise alone moves w.
+///  1. Background level and noise, per colour, from a grid of pixels.
+///  2. Means of 4x4 pixels: sixteen times less noise variance, and a sixteenth of the work. A cell whose chroma
+///     (R - (G+B)/2, sqrt(3)/2 (G-B)) stands out of the noise is named by the marker whose hue is nearest. Cells of one
+///     name that meet are a region; too wide ones are no marker; per colour the kRegions with most colour are looked
+///     at.
+///  3. In a region each pixel is split along and across the marker's own colour K (measured there, so brightness and
+///     white balance do not matter): share s = K.(I - ground) / K.K; what lies across is another colour or a white
+///     reflection and has no part in what follows, nor have its neighbours. Pixels with s > 1/2 that hang together are
+///     a blob; two balls of a colour part here.
+///  4. Each blob is fitted as the blurred image of a ball (blob_fit.hpp). Where the fit says that part of the disc is
+///     dark, something stands before it: the outline is found again from the rim's points that lie on one ellipse
+///     (consensus), what is covered is left out, and the rest is fitted.
+///  5. The image's own noise where the markers are bright (photon noise) and the light's slope, common to all balls,
+///  are
+///     pooled over the blobs, and every blob takes last steps with them.
 ///
-/// One thread per detector. @rt detect(): no allocation, no lock, bounded by image size and fixed capacities.
+/// One thread per detector; nothing is remembered from image to image. @rt detect(): no allocation, no lock; work is
+/// bounded by the image's size and the fixed numbers below, not by what it shows.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -21,13 +30,13 @@
 namespace ligature::drivers {
 
 struct DetectorParams {
-  double min_level = 0.22;          ///< darkest pixel that may belong to a core / full scale
-  double noise_sigmas = 6;          ///< and this far above the background's noise
-  double hue_tolerance_deg = 28;    ///< from the marker's hue
-  double min_saturation = 0.35;     ///< chroma / brightness
-  double min_core_px = 6;           ///< smaller cores are noise
-  double max_extent_px = 120;       ///< wider ones are no marker
-  double centroid_floor_px = 0.02;  ///< what the centroid's own errors never fall below
+  double min_level = 0.08;           ///< least chroma of a 4x4 cell / full scale
+  double noise_sigmas = 5;           ///< and this far above the background's noise
+  double hue_tolerance_deg = 30;     ///< from the marker's hue
+  double min_saturation = 0.35;      ///< chroma / brightness of a cell
+  double min_core_px = 6;            ///< smaller blobs are noise
+  double max_extent_px = 64;         ///< wider regions are no marker; at most 68
+  double centroid_floor_px = 0.003;  ///< what a centre's own error never falls below
 };
 
 class MarkerDetector {

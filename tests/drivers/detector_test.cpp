@@ -130,7 +130,7 @@ TEST(MarkerDetector, PartsTouchingMarkersByHue) {
   EXPECT_NEAR(set.blobs[0][0].u_px, 100.3, 0.25);  // the rims touch: the border between them is known to a pixel
   EXPECT_NEAR(set.blobs[0][0].v_px, 100.7, 0.1);
   EXPECT_NEAR(set.blobs[4][0].u_px, 109.4, 0.25);
-  EXPECT_LT(set.blobs[0][0].quality, 0.7);
+  EXPECT_LT(set.blobs[0][0].quality, 0.9);
 }
 
 TEST(MarkerDetector, IsBoundedOnHostileImages) {

@@ -1,0 +1,77 @@
+#pragma once
+/// Where a ball's image lies, by maximum likelihood: the known outline, blurred, laid over the pixels.
+///
+///   m(p) = A C(p) (1 + g_x X + g_y Y + g_d (D - 1/2)),   (X, Y) = M^-1 (p - c) / r,  D = sqrt(1 - X^2 - Y^2)
+///
+///  * C is the share of the pixel inside the ellipse |M^-1 (p - c)| = r, blurred (edge_profile.hpp). A ball's outline
+///    is an ellipse whose shape M the camera and the place in its image decide; only its size is unknown.
+///  * The blur is a 2x2 matrix S, so that motion within the exposure, which smears along one direction, is part of it.
+///  * g is the light: a slope over the disc and a dome.
+///  * Unknown: c, r, S, A, g, ten numbers, by Gauss-Newton on sum psi(t^2), t^2 = (s - m)^2 / (v0 + v1 m + floor), s
+///  the
+///    pixel's share of the marker's colour. psi goes flat beyond some sigmas: a white reflection or what covers the
+///    disc has no say. Pixels known to be foreign are left out, so that an arc is fitted as an arc.
+///  * Covariance of c: its block of the inverse normal matrix. For a whole disc in Gaussian noise that is the
+///    Cramer-Rao bound; with part of the rim gone it grows as the remaining arc tells less.
+///
+/// Source: the bound, [Kay 1993] ch. 3; robust weights, [Triggs 2000]. @rt everything here.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "drivers/camera/lens.hpp"
+
+namespace ligature::drivers {
+
+/// Pixels round one blob. Arrays are row major, `width * height` of them are used.
+struct Patch {
+  static constexpr int kMaxPixels = 6400;
+  int x0 = 0, y0 = 0, width = 0, height = 0;
+  std::array<float, kMaxPixels> share;       ///< of the marker's colour, background 0, full disc about 1
+  std::array<std::uint8_t, kMaxPixels> use;  ///< 0: foreign, no part of the fit
+  float variance = 0;                        ///< of `share` where the marker is not ...
+  float variance_slope = 0;                  ///< ... and what a share of 1 adds: photon noise
+  float rim_variance = 0;  ///< more of it where the rim passes: what the sensor's colours get wrong there
+};
+
+/// Ellipse |M^-1 (p - c)| = r that a small ball's image has about a pixel, det M = 1.
+struct OutlineShape {
+  std::array<float, 4> M_inverse{1, 0, 0, 1};  ///< row major
+  float px_per_rad = 600;                      ///< r / angular radius of the ball
+};
+OutlineShape outline_shape(const Lens& lens, Point2 px) noexcept;
+
+/// What is known of a blob before its pixels are looked at: mean and standard deviation, Gaussian.
+struct BlobPrior {
+  std::array<float, 3> light{0, 0, 0.1F}, light_sigma{0.2F, 0.2F, 0.15F};
+  float blur_px2 = 0.3F, blur_sigma_px2 = 1.0F;
+};
+
+struct BlobEstimate {
+  float x = 0, y = 0, r = 0;     ///< centre of the outline and size [px]
+  std::array<float, 3> blur{};   ///< S: xx xy yy [px^2]
+  float level = 1;               ///< A
+  std::array<float, 3> light{};  ///< g_x g_y g_d
+  std::array<float, 3> light_variance{};
+  double var_xx = 0, var_xy = 0, var_yy = 0;  ///< covariance of the centre [px^2]
+  float chi2 = 0;                             ///< robust sum of squared residuals over their variance ...
+  int pixels = 0;                             ///< ... over this many
+  int flat = 0;                               ///< pixels wholly on the disc: what the noise is where the marker is
+  float flat_value = 0;                       ///< sum of the model over them
+  float flat_squares = 0;                     ///< robust sum of squared residuals over them
+  float rim_excess = 0;  ///< variance that the rim's median misfit has above all noise, 0 if it has not
+  float arc = 0;         ///< share of the rim that has a say, 0..1
+  bool ok = false;
+};
+
+/// @param start where to begin. @param steps at most; stops early when it stands still
+/// @param start_width misfit, of the level, that the first step takes for noise; shrinks from step to step
+/// ok = false: it ran away, nothing else is to be believed
+BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobPrior& prior, BlobEstimate start,
+                      int steps, float start_width) noexcept;
+
+/// Share of the pixel (x, y) that the fitted disc covers, and the value the model gives it.
+void predict_pixel(const BlobEstimate& blob, const OutlineShape& shape, float x, float y, float& covered,
+                   float& value) noexcept;
+
+}  // namespace ligature::drivers
