@@ -122,7 +122,9 @@ Result<TrackOutcome> track(const TrackOptions& options) {
 
   TrackReport report(in.rig, options.rig.string());
   std::string rows(kPoseColumns);
+  if (options.filter) rows += kFilteredColumns;
   rows += '\n';
+  std::array<drivers::PoseFilter, kInstruments> filters;
   std::array<drivers::Frame, kCameras> frames;
   std::array<FrameStatus, kCameras> status{};
   std::array<drivers::MarkerSet, kCameras> sets;
@@ -154,8 +156,14 @@ Result<TrackOutcome> track(const TrackOptions& options) {
     if (k < in.index->triggers.size()) frame = in.index->triggers[k].frame, t_ns = in.index->triggers[k].t_ns;
     const InstrumentSample sample = tracker->track({&sets[0], &sets[1], &sets[2], &sets[3]}, frame, t_ns);
     report.add(sets, sample, rt::monotonic_now_ns() - start);
-    for (std::size_t i = 0; i < kInstruments; ++i)
-      append_pose_row(rows, frame, t_ns, in.rig.instruments[i].name, sample.instruments[i], tracker->tip_covariance(i));
+    for (std::size_t i = 0; i < kInstruments; ++i) {
+      append_pose(rows, frame, t_ns, in.rig.instruments[i].name, sample.instruments[i], tracker->tip_covariance(i));
+      if (options.filter) {
+        filters[i].update(sample.instruments[i], tracker->pose_variance(i), t_ns);
+        append_filtered(rows, filters[i].at(t_ns));
+      }
+      rows += '\n';
+    }
     if (options.progress && k % 30 == 29) fmt::print(stderr, "\r{} frames", k + 1);
   }
   if (options.progress) fmt::print(stderr, "\r\033[K");

@@ -34,6 +34,15 @@ TipCovariance tip_of(const Matrix7& covariance) {
   return {S(0, 0), S(0, 1), S(0, 2), S(1, 1), S(1, 2), S(2, 2)};
 }
 
+PoseVariance variance_of(const Matrix7& covariance) {
+  PoseVariance v;
+  for (int i = 0; i < 3; ++i)
+    v.turn[static_cast<std::size_t>(i)] = covariance(i, i),
+    v.tip[static_cast<std::size_t>(i)] = covariance(3 + i, 3 + i);
+  v.opening = covariance(6, 6);
+  return v;
+}
+
 }  // namespace
 
 struct Tracker::State {
@@ -51,6 +60,7 @@ struct Tracker::State {
     int pending = 0;             // weak fits in a row that agree
     ForcepsEstimate pending_x;
     TipCovariance covariance{};
+    PoseVariance variance;
     TrackSupport support;
     double confidence = 0;
   };
@@ -217,6 +227,7 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     of.last = c.fit.x;
     of.seen = true;
     of.covariance = tip_of(c.covariance);
+    of.variance = variance_of(c.covariance);
     const double sigma = tip_sigma(c.covariance);
     of.status = sigma <= params.max_sigma_tracked_mm ? TrackStatus::tracked : TrackStatus::predicted;
     of.confidence =
@@ -228,6 +239,7 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     of.status = TrackStatus::predicted;
     of.last = of.motion.pose();
     of.covariance = tip_of(of.motion.pose_covariance());
+    of.variance = variance_of(of.motion.pose_covariance());
     out.confidence = of.confidence * std::max(0.0, 1 - 1e3 * since_s / params.prediction_ms);
   } else {
     of.status = TrackStatus::lost;
@@ -335,6 +347,10 @@ InstrumentSample Tracker::track(const std::array<const MarkerSet*, kCameras>& se
 
 const TipCovariance& Tracker::tip_covariance(std::size_t instrument) const noexcept {
   return state_->instruments[instrument].covariance;
+}
+
+PoseVariance Tracker::pose_variance(std::size_t instrument) const noexcept {
+  return state_->instruments[instrument].variance;
 }
 
 const TrackSupport& Tracker::support(std::size_t instrument) const noexcept {

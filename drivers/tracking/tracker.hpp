@@ -21,6 +21,7 @@
 
 #include "drivers/markers/marker_set.hpp"
 #include "drivers/rig.hpp"
+#include "drivers/tracking/pose_filter.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/instrument_sample.hpp"
 
@@ -68,6 +69,7 @@ class Tracker {
 
   /// Of the newest answer; meaningful while tracked or predicted.
   const TipCovariance& tip_covariance(std::size_t instrument) const noexcept;
+  PoseVariance pose_variance(std::size_t instrument) const noexcept;
   const TrackSupport& support(std::size_t instrument) const noexcept;
 
   void reset() noexcept;  ///< forgets everything seen

@@ -178,6 +178,21 @@ TEST_F(TrackVerb, WithoutAFileTheTableGoesToStandardOutput) {
   EXPECT_EQ(track(root_ / "rig.toml", root_ / "whole", "--json").exit_code, 2);
 }
 
+TEST_F(TrackVerb, TheFilteredStreamStandsBesideTheRawOne) {
+  EXPECT_EQ(track(root_ / "rig.toml", root_ / "whole", "--filter").exit_code, 0);
+  const std::string table = read(out_);
+  EXPECT_EQ(table.substr(0, table.find('\n')),
+            std::string(kColumns) +
+                ",filtered_x_mm,filtered_y_mm,filtered_z_mm,filtered_qx,filtered_qy,filtered_qz,filtered_qw,"
+                "filtered_opening_deg,filtered_closed");
+  for (Row row : rows_of(table)) {
+    EXPECT_NEAR(std::stod(row.at("filtered_opening_deg")), std::stod(row.at("opening_deg")), 0.5);
+    EXPECT_EQ(row.at("filtered_closed"), "0");
+    for (const char* name : {"x_mm", "y_mm", "z_mm"}) row[name] = row.at(std::string("filtered_") + name);
+    EXPECT_LT(error_mm(row), 0.2);
+  }
+}
+
 TEST_F(TrackVerb, GapsAreBridgedAndToldOf) {
   copy_whole();
   fs::remove(frames_ / "C0" / "000003.png");
