@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/calibrate/command.hpp"
 #include "appliance/doctor/doctor.hpp"
 #include "appliance/run/fault_text.hpp"
 #include "appliance/run/replay.hpp"
@@ -321,6 +322,8 @@ int run_command(int argc, char** argv) {
   track_verb->add_flag("--json", track_arguments.json, "print a summary as one JSON object on standard output");
   track_verb->footer(kTrackFooter);
 
+  const calibrate::Command calibrate_verb(app);
+
   std::string replay_directory;
   bool replay_json = false;
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
@@ -347,6 +350,10 @@ int run_command(int argc, char** argv) {
   if (*knot_verb) return become("ligature-knot", argv[0], knot_verb->remaining());
   if (*sim_verb) return sim(sim_arguments);
   if (*track_verb) return track(track_arguments);
+  if (calibrate_verb.asked_for()) {
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+    return calibrate_verb.run(stop_request);
+  }
   if (*replay_verb) return replay(replay_directory, replay_json);
   const auto findings = doctor::examine();
   if (doctor_json)

@@ -142,7 +142,7 @@ std::vector<Part> in_order(std::vector<Part> parts, std::vector<Table>& tables, 
   return out;
 }
 
-Result<Rig> read(Document document) {
+Result<Rig> read(Document document, std::size_t least_cameras = kCameras) {
   Table root = document.root();
   Rig rig;
   Table head = root.get_table("rig");
@@ -154,7 +154,7 @@ Result<Rig> read(Document document) {
   rig.X_RW.p = world.get_vec3("p_RW_mm", rig.X_RW.p, between(-1e4, 1e4));
   rig.motion_scale = world.get_number("motion_scale", 1.0, {.low = 0, .high = 100, .low_open = true});
 
-  auto cameras = root.get_tables("camera", kCameras, kCameras, "a rig has the cameras C0, C1, C2 and C3");
+  auto cameras = root.get_tables("camera", least_cameras, kCameras, "a rig has the cameras C0, C1, C2 and C3");
   for (Table& t : cameras) rig.cameras.push_back(read_camera(t));
   for (std::size_t i = 0; i < rig.cameras.size(); ++i)
     for (std::size_t j = 0; j < i; ++j)
@@ -210,6 +210,12 @@ Result<Rig> load_rig(const std::filesystem::path& path) {
   return read(std::move(*document));
 }
 
+Result<Rig> load_partial_rig(const std::filesystem::path& path) {
+  auto document = Document::read(path);
+  if (!document) return unexpected(document.error());
+  return read(std::move(*document), 1);
+}
+
 Result<Rig> parse_rig(std::string_view text, const std::filesystem::path& file) {
   auto document = Document::parse(text, file);
   if (!document) return unexpected(document.error());
@@ -257,6 +263,15 @@ std::string format_rig(const Rig& rig) {
 Result<void> save_rig(const std::filesystem::path& path, const Rig& rig) {
   const std::string text = format_rig(rig);
   if (auto good = parse_rig(text, path); !good) return failure("the rig is not written: " + good.error().message);
+  return write_file_atomically(path, text);
+}
+
+Result<void> save_partial_rig(const std::filesystem::path& path, const Rig& rig) {
+  const std::string text = format_rig(rig);
+  auto document = Document::parse(text, path);
+  if (!document) return unexpected(document.error());
+  if (auto good = read(std::move(*document), 1); !good)
+    return failure("the rig is not written: " + good.error().message);
   return write_file_atomically(path, text);
 }
 

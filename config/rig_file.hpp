@@ -15,9 +15,14 @@ Result<drivers::Rig> load_rig(const std::filesystem::path& path);
 /// The same from memory. @param file name for the error lines
 Result<drivers::Rig> parse_rig(std::string_view text, const std::filesystem::path& file);
 
+/// A rig that is not whole yet: one to four cameras, of those that were calibrated. Neither `run` nor `track` takes it.
+Result<drivers::Rig> load_partial_rig(const std::filesystem::path& path);
+
 /// The rig as TOML; numbers with as many digits as bring back the same bits.
 std::string format_rig(const drivers::Rig& rig);
 /// Writes it, old or new and never half. A rig that load_rig would refuse is not written.
 Result<void> save_rig(const std::filesystem::path& path, const drivers::Rig& rig);
+/// The same for what load_partial_rig takes.
+Result<void> save_partial_rig(const std::filesystem::path& path, const drivers::Rig& rig);
 
 }  // namespace ligature::config

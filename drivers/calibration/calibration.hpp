@@ -39,7 +39,8 @@ using ProgressFunction = std::function<bool(const Progress&)>;
 struct Limits {
   double rms_px = 1.0;           ///< reprojection error of each camera, both axes together
   double held_out_rms_px = 1.5;  ///< the same of views that took no part
-  double tip_sigma_mm = 0.1;     ///< uncertainty of a point at the working distance, 3-D RMS over the working volume
+  double tip_sigma_mm = 0.1;     ///< rig: uncertainty of a triangulated point, 3-D RMS over the working volume
+  double image_sigma_px = 0.7;   ///< one lens: uncertainty of a projected point, RMS over the image
   double focal_sigma = 0.02;     ///< relative; beyond it the views were too parallel
   double coverage = 0.15;        ///< share of the image's cells that hold corners
   double outliers = 0.2;         ///< share of corners left out

@@ -88,7 +88,8 @@ bool is_saddle(const cv::Mat& grey, cv::Point2f p, double radius) {
   return changes == 4 && alike >= n - 8;
 }
 
-/// Where two pairs of edges meet, looked for within `window` pixels. @return false when it ran away
+/// Where two pairs of edges meet, looked for within `window` pixels. @return false when it ran away: OpenCV then hands
+/// back the very point it was given
 bool refine(const cv::Mat& grey, cv::Point2f& p, double window) {
   const int half = static_cast<int>(std::clamp(std::floor(window), 2.0, 15.0));
   if (!inside(grey, p, half + 2)) return false;
@@ -96,7 +97,7 @@ bool refine(const cv::Mat& grey, cv::Point2f& p, double window) {
   cv::cornerSubPix(grey, one, {half, half}, {-1, -1}, {cv::TermCriteria::EPS | cv::TermCriteria::COUNT, 60, 0.0005});
   const double moved = std::hypot(one[0].x - p.x, one[0].y - p.y);
   p = one[0];
-  return moved < half && inside(grey, p, half);
+  return moved > 0 && moved < half && inside(grey, p, half);
 }
 
 /// A grid of points in the image, rows first.
@@ -230,9 +231,12 @@ bool goes_on(const cv::Mat& grey, const Grid& g) {
       const double spacing = along_rows ? g.spacing(edge, i) : g.spacing(i, edge);
       if (!inside(grey, p, 0.4 * spacing + 4)) continue;
       ++tried;
-      saddles += refine(grey, p, 0.3 * spacing) && is_saddle(grey, p, std::max(2.0, 0.35 * spacing));
+      const cv::Point2f guess = p;
+      saddles += refine(grey, p, 0.3 * spacing) && std::hypot(p.x - guess.x, p.y - guess.y) < 0.2 * spacing + 1 &&
+                 is_saddle(grey, p, std::max(2.0, 0.35 * spacing));
     }
-    return tried >= 2 && saddles * 10 >= tried * 6;
+    // A frame or a hand behind the board may look like a corner or two.
+    return tried >= std::max(3, n / 2) && saddles * 10 >= tried * 8;
   };
   return beyond(true, false) || beyond(true, true) || beyond(false, false) || beyond(false, true);
 }
@@ -295,6 +299,16 @@ std::optional<Grid> search_any_grid(const cv::Mat& grey) {
     p.y = static_cast<float>((p.y + 0.5) / scale - 0.5);
   }
   return g;
+}
+
+/// Regular, in two colours and with saddles for corners, as a grid found by chance is not.
+bool looks_real(const cv::Mat& grey, const Grid& g) {
+  const Colours colours = colours_of(grey, g);
+  if (!is_smooth(g) || colours.agree < 0.95 || colours.contrast < 2 * kLeastSquareContrast) return false;
+  std::size_t saddles = 0;
+  for (int r = 0; r < g.rows; ++r)
+    for (int c = 0; c < g.cols; ++c) saddles += is_saddle(grey, g.at(c, r), std::max(2.0, 0.35 * g.spacing(c, r)));
+  return saddles * 10 >= g.points.size() * 9;
 }
 
 /// A square's length beyond the outermost corners of the grid lies outside the picture somewhere.
@@ -469,7 +483,7 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
   const std::string asked = size_text(board_.cols, board_.rows);
   if (!grid) {
     const auto any = search_any_grid(grey);
-    if (any && colours_of(grey, *any).agree > 0.9) {
+    if (any && looks_real(grey, *any)) {
       const int a = std::max(any->cols, any->rows), b = std::min(any->cols, any->rows);
       const int c = std::max(board_.cols, board_.rows), d = std::min(board_.cols, board_.rows);
       const std::string seen = size_text(a, b);
@@ -485,14 +499,16 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
     return rejected(Reject::no_board, "no checkerboard of " + asked + " inner corners seen");
   }
 
+  put_in_order(grey, board_, *grid);
+  std::vector<bool> sharp;
   for (int r = 0; r < grid->rows; ++r)
     for (int c = 0; c < grid->cols; ++c) {
       cv::Point2f& p = grid->points[static_cast<std::size_t>(r) * grid->cols + c];
-      if (!refine(grey, p, 0.4 * grid->spacing(c, r)) && !inside(grey, p, 2))
+      sharp.push_back(refine(grey, p, 0.4 * grid->spacing(c, r)));
+      if (!inside(grey, p, 2))
         return rejected(Reject::partly_seen, "the board leaves the picture: a checkerboard must be seen whole");
     }
   if (!is_smooth(*grid)) return rejected(Reject::no_board, "what looked like a checkerboard is no regular grid");
-  put_in_order(grey, board_, *grid);
   const Colours colours = colours_of(grey, *grid);
   if (colours.agree < 0.9)
     return rejected(
@@ -509,10 +525,13 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
     return rejected(Reject::other_board, "the squares go on beyond the " + asked +
                                              " inner corners asked for: another board, or count its corners again");
   Detection d;
-  d.reject = Reject::none;
   d.edge_px = edge;
   for (std::size_t i = 0; i < grid->points.size(); ++i)
-    d.corners.push_back({static_cast<int>(i), grid->points[i].x, grid->points[i].y});
+    if (sharp[i]) d.corners.push_back({static_cast<int>(i), grid->points[i].x, grid->points[i].y});
+  if (10 * d.corners.size() < 8 * grid->points.size())
+    return rejected(Reject::blurred, "only " + std::to_string(d.corners.size()) + " of " +
+                                         std::to_string(grid->points.size()) + " corners are clear");
+  d.reject = Reject::none;
   return d;
 }
 
