@@ -94,6 +94,7 @@ Result<Board> parse_board(std::string_view text) {
     return wrong("the marker '" + parts[3] + "' must be above 0mm and smaller than the square");
   if (parts.size() == 5) {
     std::string name = parts[4];
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::toupper(c); });
     if (!name.starts_with("DICT_")) name = "DICT_" + name;
     const auto same = [&](const std::string& known) {
       return std::equal(name.begin(), name.end(), known.begin(), known.end(),

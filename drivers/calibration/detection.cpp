@@ -16,7 +16,7 @@ namespace {
 constexpr int kSearchWidthPx = 1280;         // larger images are searched smaller and refined as they are
 constexpr double kLeastContrast = 4;         // standard deviation of a picture with anything in it [0..255]
 constexpr double kLeastSquareContrast = 10;  // between black and white squares [0..255]
-constexpr double kWidestEdge = 0.5;          // of the corners' distance: beyond it the squares run into one another
+constexpr double kWidestEdge = 0.4;          // of the corners' distance: beyond it the squares run into one another
 constexpr std::size_t kLeastCharucoCorners = 6;
 
 std::string format(const char* pattern, double a, double b = 0) {
@@ -264,23 +264,29 @@ cv::Mat smaller(const cv::Mat& grey, double& scale) {
   return out;
 }
 
-std::optional<Grid> search_grid(const cv::Mat& grey, int cols, int rows) {
-  double scale = 1;
-  const cv::Mat small = smaller(grey, scale);
-  Grid g{cols, rows, {}};
-  bool found =
-      cv::findChessboardCorners(small, {cols, rows}, g.points,
-                                cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_FAST_CHECK);
-  found = found && g.points.size() == static_cast<std::size_t>(cols) * rows && is_smooth(g);
-  if (!found)
-    found = cv::findChessboardCornersSB(small, {cols, rows}, g.points,
-                                        cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_EXHAUSTIVE) &&
-            g.points.size() == static_cast<std::size_t>(cols) * rows;
-  if (!found) return {};
+/// Pixel centres of the smaller picture to those of the whole one.
+void scale_up(Grid& g, double scale) {
   for (cv::Point2f& p : g.points) {
     p.x = static_cast<float>((p.x + 0.5) / scale - 0.5);
     p.y = static_cast<float>((p.y + 0.5) / scale - 0.5);
   }
+}
+
+enum class Search { sectors, squares };
+
+/// By sectors: a tenth of a second, board or not. By squares: faster where there is a board and nothing else, but
+/// seconds to minutes in leaves and writing.
+std::optional<Grid> search_grid(const cv::Mat& grey, int cols, int rows, Search how) {
+  double scale = 1;
+  const cv::Mat small = smaller(grey, scale);
+  Grid g{cols, rows, {}};
+  const bool found = how == Search::sectors
+                         ? cv::findChessboardCornersSB(small, {cols, rows}, g.points, cv::CALIB_CB_NORMALIZE_IMAGE)
+                         : cv::findChessboardCorners(
+                               small, {cols, rows}, g.points,
+                               cv::CALIB_CB_ADAPTIVE_THRESH | cv::CALIB_CB_NORMALIZE_IMAGE | cv::CALIB_CB_FAST_CHECK);
+  if (!found || g.points.size() != static_cast<std::size_t>(cols) * rows || !is_smooth(g)) return {};
+  scale_up(g, scale);
   return g;
 }
 
@@ -294,10 +300,7 @@ std::optional<Grid> search_any_grid(const cv::Mat& grey) {
     return {};
   g.cols = meta.cols, g.rows = meta.rows;
   if (g.points.size() != static_cast<std::size_t>(g.cols) * g.rows) return {};
-  for (cv::Point2f& p : g.points) {
-    p.x = static_cast<float>((p.x + 0.5) / scale - 0.5);
-    p.y = static_cast<float>((p.y + 0.5) / scale - 0.5);
-  }
+  scale_up(g, scale);
   return g;
 }
 
@@ -479,11 +482,14 @@ Detection BoardDetector::detect(const cv::Mat& image) {
 }
 
 Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
-  std::optional<Grid> grid = search_grid(grey, board_.cols, board_.rows);
+  std::optional<Grid> grid = search_grid(grey, board_.cols, board_.rows, Search::sectors);
   const std::string asked = size_text(board_.cols, board_.rows);
   if (!grid) {
-    const auto any = search_any_grid(grey);
-    if (any && looks_real(grey, *any)) {
+    // What is there instead; where it is a board, the other search may still find it whole.
+    std::optional<Grid> any = search_any_grid(grey);
+    if (any && !looks_real(grey, *any)) any.reset();
+    if (any) grid = search_grid(grey, board_.cols, board_.rows, Search::squares);
+    if (!grid && any) {
       const int a = std::max(any->cols, any->rows), b = std::min(any->cols, any->rows);
       const int c = std::max(board_.cols, board_.rows), d = std::min(board_.cols, board_.rows);
       const std::string seen = size_text(a, b);
@@ -494,9 +500,9 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
         return rejected(Reject::other_board, "shows " + seen + " inner corners where " + asked +
                                                  " are asked for: another board, or part of it is covered");
     }
-    if (all_blurred(grey))
+    if (!grid && all_blurred(grey))
       return rejected(Reject::blurred, "blurred all over: focus the lens, hold the board still, expose for less time");
-    return rejected(Reject::no_board, "no checkerboard of " + asked + " inner corners seen");
+    if (!grid) return rejected(Reject::no_board, "no checkerboard of " + asked + " inner corners seen");
   }
 
   put_in_order(grey, board_, *grid);
@@ -508,6 +514,10 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
       if (!inside(grey, p, 2))
         return rejected(Reject::partly_seen, "the board leaves the picture: a checkerboard must be seen whole");
     }
+  const double spacing = grid->median_spacing(), edge = edge_width(grey, *grid);
+  if (edge > kWidestEdge * spacing)
+    return rejected(Reject::blurred,
+                    format("blurred: edges are %.1f px wide where corners lie %.1f px apart", edge, spacing));
   if (!is_smooth(*grid)) return rejected(Reject::no_board, "what looked like a checkerboard is no regular grid");
   const Colours colours = colours_of(grey, *grid);
   if (colours.agree < 0.9)
@@ -517,10 +527,6 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
             asked);
   if (colours.contrast < kLeastSquareContrast)
     return rejected(Reject::blank, "black and white squares are hardly to be told apart: more light");
-  const double spacing = grid->median_spacing(), edge = edge_width(grey, *grid);
-  if (edge > kWidestEdge * spacing)
-    return rejected(Reject::blurred,
-                    format("blurred: edges are %.1f px wide where corners lie %.1f px apart", edge, spacing));
   if (goes_on(grey, *grid))
     return rejected(Reject::other_board, "the squares go on beyond the " + asked +
                                              " inner corners asked for: another board, or count its corners again");
