@@ -161,6 +161,8 @@ int line_at(std::string_view s, std::size_t offset) {
   return 1 + static_cast<int>(std::count(s.begin(), s.begin() + static_cast<std::ptrdiff_t>(offset), '\n'));
 }
 
+thread_local KeyRecorder* recorder = nullptr;
+
 const toml::node* as_node(const void* p) {
   return static_cast<const toml::node*>(p);
 }
@@ -169,6 +171,30 @@ const void* as_void(const toml::node* node) {
 }
 
 }  // namespace
+
+KeyRecorder::KeyRecorder() : before_(recorder) {
+  recorder = this;
+}
+KeyRecorder::~KeyRecorder() {
+  recorder = before_;
+}
+
+void KeyRecorder::note(KnownKey key) {
+  const auto seen = std::find_if(keys.begin(), keys.end(), [&](const KnownKey& k) { return k.path == key.path; });
+  if (seen == keys.end())
+    keys.push_back(std::move(key));
+  else if (seen->kind == KnownKey::Kind::unknown ||
+           (seen->kind == KnownKey::Kind::text && key.kind != seen->kind && key.kind != KnownKey::Kind::unknown))
+    *seen = std::move(key);
+}
+
+void KeyRecorder::wrong(int line, const std::string& text) {
+  constexpr std::string_view start = "key '";
+  std::string key;
+  if (text.starts_with(start)) key = text.substr(start.size(), text.find('\'', start.size()) - start.size());
+  if (const auto bracket = key.find('['); bracket != std::string::npos) key.resize(bracket);
+  issues.push_back({std::move(key), line, text});
+}
 
 struct Document::State {
   struct Issue {
@@ -295,6 +321,7 @@ Result<void> Document::finish() {
                    [](const State::Issue& a, const State::Issue& b) { return a.line < b.line; });
   for (const auto& issue : state_->noted) {
     if (state_->issues.size() == kMaxIssues) break;
+    if (recorder) recorder->wrong(issue.line, one_line(issue.text, kMaxMessage));
     state_->issues.push_back(
         one_line(state_->file + ":" + std::to_string(issue.line) + ": " + issue.text, kMaxMessage));
   }
@@ -318,7 +345,13 @@ const void* Table::find(std::string_view key) {
   return as_void(table->get(key));
 }
 
+void Table::known(std::string_view key, KnownKey::Kind kind, std::string_view must, std::string_view fallback,
+                  bool needed) const {
+  if (recorder && state_) recorder->note({full(key), kind, std::string(must), std::string(fallback), needed});
+}
+
 bool Table::has(std::string_view key) const {
+  known(key, KnownKey::Kind::unknown, "", "", false);
   return node_ && as_node(node_)->as_table()->contains(key);
 }
 Table::Kind Table::kind(std::string_view key) const {
@@ -361,6 +394,7 @@ const void* Table::find_or_miss(std::string_view key, bool needed, std::string_v
 std::optional<double> Table::number(std::string_view key, bool needed, Range range, std::string_view fallback,
                                     std::string_view remedy) {
   const std::string must = show(range, "a finite number");
+  known(key, KnownKey::Kind::number, must, fallback == "none" ? "" : fallback, needed);
   const void* node = find_or_miss(key, needed, must, remedy);
   if (!node) return std::nullopt;
   const auto value = as_number(*as_node(node));
@@ -387,6 +421,7 @@ double Table::need_number(std::string_view key, Range range, std::string_view re
 std::optional<std::int64_t> Table::integer(std::string_view key, bool needed, std::int64_t low, std::int64_t high,
                                            std::string_view fallback, std::string_view remedy) {
   const std::string must = "a whole number " + std::to_string(low) + ".." + std::to_string(high);
+  known(key, KnownKey::Kind::integer, must, fallback, needed);
   const void* node = find_or_miss(key, needed, must, remedy);
   if (!node) return std::nullopt;
   const auto* value = as_node(node)->as_integer();
@@ -407,6 +442,7 @@ std::int64_t Table::need_integer(std::string_view key, std::int64_t low, std::in
 }
 
 bool Table::get_bool(std::string_view key, bool fallback) {
+  known(key, KnownKey::Kind::boolean, "true or false", fallback ? "true" : "false", false);
   const void* node = find(key);
   if (!node) return fallback;
   if (const auto* value = as_node(node)->as_boolean()) return value->get();
@@ -416,6 +452,7 @@ bool Table::get_bool(std::string_view key, bool fallback) {
 
 std::optional<std::string> Table::text(std::string_view key, bool needed, std::string_view must,
                                        std::string_view remedy) {
+  known(key, KnownKey::Kind::text, must, "", needed);
   const void* node = find_or_miss(key, needed, must, remedy);
   if (!node) return std::nullopt;
   const auto* value = as_node(node)->as_string();
@@ -448,6 +485,7 @@ std::string Table::need_string(std::string_view key, std::string_view remedy) {
 std::optional<std::size_t> Table::choice(std::string_view key, bool needed, const std::vector<std::string_view>& names,
                                          std::string_view remedy) {
   const std::string must = join(names, " | ");
+  known(key, KnownKey::Kind::choice, must, "", needed);
   const auto value = text(key, needed, must, !remedy.empty() ? remedy : "choose one of them, in quotes");
   if (!value) return std::nullopt;
   const auto found = std::find(names.begin(), names.end(), *value);
@@ -470,6 +508,7 @@ std::optional<std::vector<double>> Table::numbers(std::string_view key, bool nee
   const std::string count = count_low == count_high ? std::to_string(count_low)
                                                     : std::to_string(count_low) + ".." + std::to_string(count_high);
   const std::string must = "an array of " + count + " numbers";
+  known(key, KnownKey::Kind::numbers, count + " numbers, each " + show(range, "finite"), "", needed);
   const void* node = find_or_miss(key, needed, must, remedy);
   if (!node) return std::nullopt;
   const auto* array = as_node(node)->as_array();
@@ -546,6 +585,7 @@ Quat Table::need_quat(std::string_view key) {
 }
 
 std::vector<Vec3> Table::get_points(std::string_view key, std::size_t count_low, std::size_t count_high) {
+  known(key, KnownKey::Kind::points, "points [x, y, z]", "", false);
   const void* node = find(key);
   if (!node) return {};
   const auto* array = as_node(node)->as_array();
@@ -580,6 +620,7 @@ fs::path Table::path(std::string_view key, bool needed, PathKind kind, std::stri
   const std::string_view must = kind == PathKind::directory ? "an existing directory"
                                 : kind == PathKind::file    ? "an existing file"
                                                             : "a path";
+  known(key, KnownKey::Kind::path, must, "", needed);
   const auto value = text(key, needed, must, remedy);
   if (!value) return {};
   if (value->empty()) {
@@ -609,6 +650,7 @@ fs::path Table::need_path(std::string_view key, PathKind kind, std::string_view 
 }
 
 Table Table::get_table(std::string_view key) {
+  known(key, KnownKey::Kind::table, "a table", "", false);
   const void* node = find(key);
   if (!node) return Table(state_, nullptr, full(key), line_);
   const auto* table = as_node(node)->as_table();
@@ -632,6 +674,7 @@ std::vector<Table> Table::get_tables(std::string_view key, std::size_t count_low
                                                     : std::to_string(count_low) + ".." + std::to_string(count_high);
   const std::string must = count + " tables [[" + full(key) + "]]";
   const std::string cure = remedy.empty() ? "add or remove tables" : std::string(remedy);
+  known(key, KnownKey::Kind::tables, must, "", count_low > 0);
   if (!node) {
     if (count_low > 0 && node_) reject_as(key, "missing", must, cure);
     return {};

@@ -49,6 +49,40 @@ constexpr Range up_to(double high) {
 /// The bytes of a file, at most `limit`; the error is the one line for a path that is missing, a directory, too large.
 Result<std::string> read_file(const std::filesystem::path& path, std::size_t limit);
 
+/// A key that a loader asked for, with what may stand there: the loaders' own words, so that nothing else has to
+/// repeat them.
+struct KnownKey {
+  enum class Kind { unknown, number, integer, boolean, text, choice, path, numbers, points, table, tables };
+  std::string path;  ///< dotted; of keys in [[tables]] without the table's number: "thread.core"
+  Kind kind = Kind::unknown;
+  std::string must;      ///< "0..2000", "cpu | gpu", "an existing file"
+  std::string fallback;  ///< what holds when the key is left out, where that is one value
+  bool needed = false;
+};
+
+/// While it lives, every Document read on this thread tells it which keys were asked for, each once, in the order in
+/// which they were asked for, and all that was wrong. The newest of several listens.
+class KeyRecorder {
+ public:
+  struct Issue {
+    std::string key;   ///< dotted, or empty
+    int line = 1;      ///< from 1
+    std::string text;  ///< without file and line
+  };
+  KeyRecorder();
+  ~KeyRecorder();
+  KeyRecorder(const KeyRecorder&) = delete;
+  KeyRecorder& operator=(const KeyRecorder&) = delete;
+  void note(KnownKey key);
+  void wrong(int line, const std::string& text);
+
+  std::vector<KnownKey> keys;
+  std::vector<Issue> issues;  ///< in order of lines
+
+ private:
+  KeyRecorder* before_;
+};
+
 class Table;
 
 class Document {
@@ -169,6 +203,9 @@ class Table {
                                     std::string_view remedy);
   std::filesystem::path path(std::string_view key, bool needed, PathKind kind, std::string_view remedy);
   std::string full(std::string_view key) const;
+  /// Tells the recorder, if one listens.
+  void known(std::string_view key, KnownKey::Kind kind, std::string_view must, std::string_view fallback,
+             bool needed) const;
 
   template <class Choice>
   Choice choose(std::string_view key, Choice fallback,
