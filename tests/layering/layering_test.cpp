@@ -74,7 +74,7 @@ const std::vector<Room>& rooms() {
       {"config/",
        {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/world/obstacles.hpp", "sim/base/",
         "sim/contract/"},
-       {"toml", "boost", "libedit", "assimp", "posix"}},
+       {"toml", "boost", "libedit", "assimp", "json", "posix"}},
       // Names the version of every library, and calls none of them.
       {"appliance/version.cpp",
        {"appliance/", "config/", "drivers/", "render/", "sim/world/", "sim/knot/", "sim/base/", "sim/contract/"},
