@@ -10,6 +10,8 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -19,10 +21,13 @@
 #include "appliance/run/fault_text.hpp"
 #include "appliance/run/replay.hpp"
 #include "appliance/run/session.hpp"
+#include "appliance/shell/shell_verb.hpp"
 #include "appliance/sim/sim_run.hpp"
 #include "appliance/track/track_run.hpp"
 #include "appliance/version.hpp"
 #include "config/profile_file.hpp"
+#include "config/shell/client.hpp"
+#include "config/shell/server.hpp"
 
 namespace {
 
@@ -44,31 +49,77 @@ std::vector<std::filesystem::path> data_dirs() {
 }
 
 struct RunArguments {
-  std::string profile = "demo", out, record, pace, presenter;
+  std::string profile = "demo", out, record, pace, presenter, config, socket;
   double duration_s = 0;
   std::vector<std::string> faults;
   bool json = false, strict = false, test_picture = false;
 };
+
+/// What the command line adds to a profile's session. Errors: usage.
+Result<void> apply_arguments(const RunArguments& arguments, appliance::RunOptions& options) {
+  config::Profile& profile = options.profile;
+  for (const std::string& text : arguments.faults) {
+    const auto fault = appliance::parse_fault(text);
+    if (!fault) return unexpected(fault.error());
+    profile.faults.push_back(*fault);
+  }
+  if (arguments.pace == "realtime") profile.pace = config::Pace::realtime;
+  if (arguments.pace == "lockstep") profile.pace = config::Pace::lockstep;
+  using Presenter = config::RenderSettings::Presenter;
+  if (arguments.presenter == "offscreen") profile.render.presenter = Presenter::offscreen;
+  if (arguments.presenter == "window") profile.render.presenter = Presenter::window;
+  if (arguments.presenter == "none") profile.render.presenter = Presenter::none;
+  options.record = arguments.record;
+  if (options.record.empty() && profile.output.record_frames && !options.out.empty())
+    options.record = options.out / "recording";
+  if (arguments.duration_s > 0) options.duration_s = arguments.duration_s;
+  options.stop_request = &stop_request;
+  options.strict = arguments.strict;
+  options.progress = isatty(STDERR_FILENO) != 0;
+  return {};
+}
+
+int tell(const RunArguments& arguments, const Result<appliance::RunOutcome>& outcome) {
+  if (!outcome) return complain(outcome.error());
+  fmt::print(stderr, "{}", outcome->table);
+  if (arguments.json) fmt::print("{}\n", outcome->report);
+  if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
+  return outcome->exit_code;
+}
+
+/// From the committed configuration, with the config shell beside it.
+int run_configured(const RunArguments& arguments, bool profile_given) {
+  appliance::ServiceOptions service_options;
+  service_options.state = arguments.config;
+  service_options.socket = arguments.socket;
+  service_options.data_dirs = data_dirs();
+  if (profile_given) service_options.profile = arguments.profile;
+  service_options.sessions =
+      arguments.out.empty() ? service_options.state / "sessions" : std::filesystem::path(arguments.out);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+  appliance::RunOptions probe;  // wrong words are told before anything starts
+  if (const auto good = apply_arguments(arguments, probe); !good) return complain(good.error());
+  auto service = appliance::ShellService::start(service_options);
+  if (!service) return complain(service.error());
+  fmt::print(stderr, "{}\n", (*service)->line());
+  return appliance::run_configured(
+      **service, stop_request, service_options.sessions,
+      [&](appliance::RunOptions& options) { (void)apply_arguments(arguments, options); },
+      [&](const Result<appliance::RunOutcome>& outcome) { return tell(arguments, outcome); });
+}
 
 int run(const RunArguments& arguments) {
   const auto path = config::resolve_profile(arguments.profile, data_dirs());
   if (!path) return complain(path.error());
   auto profile = config::load_profile(*path);
   if (!profile) return complain(profile.error());
-  for (const std::string& text : arguments.faults) {
-    const auto fault = appliance::parse_fault(text);
-    if (!fault) return complain(fault.error());
-    profile->faults.push_back(*fault);
-  }
-  if (arguments.pace == "realtime") profile->pace = config::Pace::realtime;
-  if (arguments.pace == "lockstep") profile->pace = config::Pace::lockstep;
-  using Presenter = config::RenderSettings::Presenter;
-  if (arguments.presenter == "offscreen") profile->render.presenter = Presenter::offscreen;
-  if (arguments.presenter == "window") profile->render.presenter = Presenter::window;
-  if (arguments.presenter == "none") profile->render.presenter = Presenter::none;
   const std::filesystem::path out =
       arguments.out.empty() ? profile->output.directory : std::filesystem::path(arguments.out);
 
+  appliance::RunOptions options;
+  options.profile = *profile;
+  options.out = out;
+  if (const auto good = apply_arguments(arguments, options); !good) return complain(good.error());
   if (arguments.test_picture) {
     const auto file = appliance::write_test_picture(*profile, out.empty() ? "." : out);
     if (!file) return complain(file.error());
@@ -76,22 +127,56 @@ int run(const RunArguments& arguments) {
     return 0;
   }
 
-  appliance::RunOptions options;
-  options.profile = *profile;
-  options.out = out;
-  options.record = arguments.record;
-  if (options.record.empty() && profile->output.record_frames && !out.empty()) options.record = out / "recording";
-  if (arguments.duration_s > 0) options.duration_s = arguments.duration_s;
-  options.stop_request = &stop_request;
-  options.strict = arguments.strict;
-  options.progress = isatty(STDERR_FILENO) != 0;
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
-  const auto outcome = appliance::run_session(options);
-  if (!outcome) return complain(outcome.error());
-  fmt::print(stderr, "{}", outcome->table);
-  if (arguments.json) fmt::print("{}\n", outcome->report);
-  if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
-  return outcome->exit_code;
+  return tell(arguments, appliance::run_session(options));
+}
+
+struct ShellArguments {
+  std::string socket, file, config, profile;
+  std::vector<std::string> commands;
+  bool json = false, serve = false, ssh = false;
+};
+
+int shell(const ShellArguments& arguments) {
+  if (arguments.serve) {
+    appliance::ServiceOptions options;
+    options.state = arguments.config;
+    options.socket = arguments.socket;
+    options.profile = arguments.profile;
+    options.sessions = options.state / "sessions";
+    options.data_dirs = data_dirs();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
+    const auto code = appliance::serve_idle(options, stop_request);
+    return code ? *code : complain(code.error());
+  }
+  shell::ClientOptions options;
+  options.socket = arguments.socket.empty() ? shell::default_socket(true) : std::filesystem::path(arguments.socket);
+  options.json = arguments.json;
+  options.commands = arguments.commands;
+  if (arguments.ssh) {
+    // sshd's forced command: what the user asked for is a command of this shell, or nothing.
+    options.history = false;
+    if (const char* asked = std::getenv("SSH_ORIGINAL_COMMAND"); asked != nullptr && *asked != 0)
+      options.commands = {asked};
+  }
+  const auto add_script = [&options](std::istream& in, const std::string& name) {
+    int number = 0;
+    for (std::string line; std::getline(in, line);) {
+      options.commands.push_back(line);
+      options.places.resize(options.commands.size());
+      options.places.back() = name + ":" + std::to_string(++number);
+    }
+  };
+  if (!arguments.file.empty()) {
+    std::ifstream in(arguments.file);
+    if (!in) return complain({Error::Kind::usage, arguments.file + ": cannot be read: check the path"});
+    add_script(in, arguments.file);
+  } else if (options.commands.empty()) {
+    options.interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !arguments.json;
+    if (!options.interactive) add_script(std::cin, "standard input");
+  }
+  const auto code = shell::run_client(options);
+  return code ? *code : complain(code.error());
 }
 
 /// Replaces this process by a program that stands beside it: ligature-bench alone links the peers, ligature-knot alone
@@ -217,6 +302,14 @@ one all of them, after the plumbing and the stages on the demo recording. Furthe
 Exit: 0 measured, 1 the stages or knots could not be measured, 2 refused.
 Example: ligature bench knots --scene reef-10-0 --frames 50 --no-peer)";
 
+constexpr const char* kShellFooter =
+    R"(Without -c and -f: a prompt; `?` helps anywhere, Tab completes, `exit` leaves. Who may is decided by the groups
+ligature-viewer, ligature-service and ligature-admin (docs/technician.md).
+Exit: 0 all done, 1 refused or failed, 2 wrong command or value, or nobody listens; one line on standard error.
+Example: ligature shell -c 'show cameras'
+Example: ligature shell -c 'set profile microscope field_of_view_mm 30' -c 'commit confirmed 5 comment zoom'
+Example: ligature shell --json -c 'show tracking')";
+
 int replay(const std::string& directory, bool json) {
   const auto result = appliance::replay_session(directory);
   if (!result) return complain(result.error());
@@ -268,6 +361,13 @@ int run_command(int argc, char** argv) {
   run_verb->add_flag("--strict", arguments.strict, "a missed deadline is exit 1");
   run_verb->add_flag("--json", arguments.json, "print the report as one JSON object on standard output");
   run_verb->footer("Example: ligature run --profile virtual --duration 20 --out out/virtual --json");
+
+  run_verb
+      ->add_option("--config", arguments.config,
+                   "run what is committed in DIR, and serve the config shell; made from --profile when DIR is empty")
+      ->expected(0, 1)
+      ->default_str(appliance::default_state());
+  run_verb->add_option("--socket", arguments.socket, "where the config shell listens; with --config");
 
   bool doctor_json = false;
   CLI::App* doctor_verb = app.add_subcommand("doctor", "is this machine fit for real time, and what to do if not");
@@ -324,6 +424,23 @@ int run_command(int argc, char** argv) {
 
   const calibrate::Command calibrate_verb(app);
 
+  ShellArguments shell_arguments;
+  CLI::App* shell_verb = app.add_subcommand("shell", "the service technician's config shell");
+  shell_verb->add_option("-c", shell_arguments.commands, "run this command and end; repeatable")
+      ->allow_extra_args(false);
+  shell_verb->add_option("-f", shell_arguments.file, "run the commands of a file, until the first that fails");
+  shell_verb->add_flag("--json", shell_arguments.json, "print all answers as one JSON object");
+  shell_verb->add_option("--socket", shell_arguments.socket, "where ligature listens");
+  shell_verb->add_flag("--ssh", shell_arguments.ssh,
+                       "as sshd's forced command: runs SSH_ORIGINAL_COMMAND, keeps no history");
+  shell_verb->add_flag("--serve", shell_arguments.serve, "listen, on a machine where no session shall run");
+  shell_arguments.config = appliance::default_state();
+  shell_verb->add_option("--config", shell_arguments.config, "--serve: folder of the configuration")
+      ->capture_default_str();
+  shell_verb->add_option("--profile", shell_arguments.profile,
+                         "--serve: what an empty folder's first commit is made from");
+  shell_verb->footer(kShellFooter);
+
   std::string replay_directory;
   bool replay_json = false;
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
@@ -345,7 +462,15 @@ int run_command(int argc, char** argv) {
     return 2;
   }
 
-  if (*run_verb) return run(arguments);
+  if (*run_verb) {
+    if (run_verb->count("--config") == 0) {
+      if (!arguments.socket.empty())
+        return complain({Error::Kind::usage, "--socket: needs --config, which serves the shell: add it"});
+      return run(arguments);
+    }
+    return run_configured(arguments, run_verb->count("--profile") > 0);
+  }
+  if (*shell_verb) return shell(shell_arguments);
   if (*bench_verb) return become("ligature-bench", argv[0], bench_verb->remaining());
   if (*knot_verb) return become("ligature-knot", argv[0], knot_verb->remaining());
   if (*sim_verb) return sim(sim_arguments);

@@ -66,6 +66,8 @@ void CameraLoop::run() noexcept {
       slot.captured_ns = captured;
       slot.detected_ns = rt::monotonic_now_ns();
       monitor_.stage("detect", slot.detected_ns);
+      pipeline_.seen_markers[index_].back() = slot.markers;
+      pipeline_.seen_markers[index_].publish();
       monitor_.end(slot.detected_ns);
       handed_over = out.publish();
     } else {

@@ -25,11 +25,13 @@ Result<EventLog> EventLog::open(const std::string& file) {
 
 void EventLog::info(double time_s, const std::string& what) {
   logger_->info("{:9.3f} s  {}", time_s, what);
+  if (listener_) listener_(time_s, what);
 }
 
 void EventLog::event(double time_s, const std::string& what) {
   logger_->warn("{:9.3f} s  {}", time_s, what);
   events_.push_back({time_s, what});
+  if (listener_) listener_(time_s, what);
 }
 
 }  // namespace ligature::appliance

@@ -1,6 +1,7 @@
 #pragma once
 /// What happened in a session, one line each: to the log file, and (warnings and worse) to standard error.
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -25,11 +26,16 @@ class EventLog {
   static Result<EventLog> open(const std::string& file);
   void info(double time_s, const std::string& what);   ///< log file only
   void event(double time_s, const std::string& what);  ///< kept for the report, and shown
+  /// Hears every line too.
+  void set_listener(std::function<void(double time_s, const std::string& what)> listener) {
+    listener_ = std::move(listener);
+  }
   const std::vector<SessionEvent>& events() const { return events_; }
 
  private:
   std::shared_ptr<spdlog::logger> logger_;
   std::vector<SessionEvent> events_;
+  std::function<void(double, const std::string&)> listener_;
 };
 
 }  // namespace ligature::appliance

@@ -69,6 +69,9 @@ class TrackingLoop {
   const watchdog::Histogram& skews() const { return skews_; }  ///< first to last image of a trigger
   std::uint64_t regrouped() const { return matcher_.regrouped(); }
   double camera_period_ns() const { return matcher_.period_ns(); }  ///< as followed, devices only
+  /// From the next trigger on.
+  void set_prediction_ms(double ms) { prediction_ms_.store(ms, std::memory_order_relaxed); }
+  void set_timeout_ns(std::int64_t ns) { timeout_ns_.store(ns, std::memory_order_relaxed); }
 
  private:
   static constexpr std::uint32_t kLostAfter = 5;  ///< triggers in a row without an image: a camera is lost
@@ -100,6 +103,8 @@ class TrackingLoop {
   std::array<std::atomic<std::uint64_t>, 3> counts_{};
   std::array<std::atomic<std::uint64_t>, kInstruments> tracked_of_{};
   std::array<std::atomic<TrackStatus>, kInstruments> status_{};
+  std::atomic<double> prediction_ms_{-1};  ///< below 0: the tracker's own
+  std::atomic<std::int64_t> timeout_ns_;
   std::array<bool, kCameras> lost_{};
   std::array<std::uint32_t, kCameras> missed_{};  ///< triggers in a row
 };
@@ -165,6 +170,11 @@ class RenderLoop {
   void give_renderer(std::unique_ptr<render::Renderer> renderer);
   /// One line shown above the picture, at most 96 characters; false = the last one is still on its way.
   bool set_message(std::string_view text);
+  /// Zoom, eye distance and the like from the next picture on. One that is out of range changes nothing.
+  void set_microscope(const render::MicroscopeParams& microscope) {
+    microscopes_.back() = microscope;
+    microscopes_.publish();
+  }
   // anybody
   std::uint64_t presented() const { return presented_.load(std::memory_order_relaxed); }
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
@@ -182,6 +192,7 @@ class RenderLoop {
   std::atomic<render::Renderer*> incoming_{nullptr};
   std::atomic<render::Renderer*> discarded_{nullptr};
   rt::Link<Message> messages_{rt::LinkMode::newest};
+  rt::TripleBuffer<render::MicroscopeParams> microscopes_;
   std::atomic<bool> wanted_{false}, close_requested_{false};
   std::atomic<std::uint64_t> presented_{0}, lost_{0};
 };

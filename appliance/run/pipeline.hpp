@@ -120,6 +120,9 @@ struct Pipeline {
   std::array<CameraEventRing, kCameras> camera_events;  ///< camera -> service
   /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
   rt::TripleBuffer<SceneSnapshot> knot_scenes;
+  /// camera -> service, tracking -> service: copies of the newest, for those who look.
+  std::array<rt::TripleBuffer<drivers::MarkerSet>, kCameras> seen_markers;
+  rt::TripleBuffer<InstrumentSample> seen_sample;
 };
 
 }  // namespace ligature::appliance

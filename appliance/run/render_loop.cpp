@@ -69,6 +69,7 @@ void RenderLoop::run() noexcept {
     const std::int64_t begin = rt::monotonic_now_ns();
     monitor_.begin(realtime ? due : begin, begin);
     messages_.fetch();
+    if (microscopes_.fetch()) (void)renderer_->set_microscope(microscopes_.front());
     const Message& message = messages_.front();
     if (next_lost < lost_at.size() && in.scene.time_ns >= lost_at[next_lost]) {
       ++next_lost;

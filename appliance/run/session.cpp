@@ -22,6 +22,7 @@
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
 #include "appliance/run/session_files.hpp"
+#include "appliance/run/session_port.hpp"
 #include "appliance/run/sources.hpp"
 #include "appliance/version.hpp"
 #include "appliance/watchdog/watchdog.hpp"
@@ -186,6 +187,7 @@ class Session {
   void look_after_disk();
   void drain_rings();
   void look_after_knots();
+  void look_after_shell(std::int64_t now_ns);
   void look_at_last_knots();
   void show_progress();
   void report_grants();
@@ -219,7 +221,7 @@ class Session {
   FrameLogWriter frame_log_;
   watchdog::Histogram latency_;
   std::uint64_t last_latency_trigger_ = ~std::uint64_t{0};
-  std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0, throttle_ns_ = 0;
+  std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0, throttle_ns_ = 0, published_ns_ = 0;
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
@@ -348,6 +350,8 @@ Result<void> Session::make_outputs() {
   auto log = EventLog::open(log_file);
   if (!log) return unexpected(log.error());
   log_ = std::make_unique<EventLog>(std::move(*log));
+  if (options_.port)
+    log_->set_listener([port = options_.port](double time_s, const std::string& what) { port->log(time_s, what); });
   log_->info(0, version_line());
   log_->info(0, "profile " + setup_.profile.file.string());
   log_->info(0, "picture: " + renderer_line_);
@@ -529,6 +533,46 @@ void Session::look_after_knots() {
   if (const auto line = knots_.serve()) log_->event(now_s(), *line);
 }
 
+/// What the shell's user wants to see and to have changed.
+void Session::look_after_shell(std::int64_t now_ns) {
+  if (!options_.port) return;
+  if (const auto live = options_.port->take_live()) {
+    tracking_->set_prediction_ms(live->prediction_ms);
+    tracking_->set_timeout_ns(ns_of(live->timeout_ms * 1e-3));
+    setup_.profile.render.params.microscope = live->microscope;  // what a new renderer would be made with
+    render_->set_microscope(live->microscope);
+    log_->event(now_s(), "settings changed by a commit");
+  }
+  if (now_ns - published_ns_ < kNsPerS / 4) return;
+  published_ns_ = now_ns;
+  SessionStatus status;
+  status.time_s = now_s();
+  status.duration_s = setup_.duration_s;
+  status.realtime = pipeline_->realtime();
+  status.picture = renderer_line_;
+  status.presented = render_->presented();
+  status.events = log_->events().size();
+  status.steps = physics_->steps();
+  status.latency_ms_p50 = 1e-6 * static_cast<double>(latency_.percentile_ns(0.5));
+  status.latency_ms_p99 = 1e-6 * static_cast<double>(latency_.percentile_ns(0.99));
+  for (const auto& monitor : monitors_) status.misses += monitor->misses();
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    status.cameras[c] = {cameras_[c]->captured(), cameras_[c]->dropped(), cameras_[c]->failed()};
+    pipeline_->seen_markers[c].fetch();
+    status.markers[c] = pipeline_->seen_markers[c].front();
+  }
+  std::size_t m = 0;
+  for (const auto& instrument : setup_.rig.instruments)
+    for (const auto& marker : instrument.markers)
+      if (m < status.marker_names.size()) status.marker_names[m++] = instrument.name + " " + marker.name;
+  pipeline_->seen_sample.fetch();
+  status.sample = pipeline_->seen_sample.front();
+  for (std::size_t k = 0; k < kInstruments; ++k) status.tracked[k] = tracking_->tracked(k);
+  status.threads_json = watchdog_.report().dump();
+  status.watchdog_table = watchdog_.table();
+  options_.port->publish(std::move(status));
+}
+
 /// How it ended, when there is time for it.
 void Session::look_at_last_knots() {
   constexpr std::int64_t kPatience_ns = 2 * kNsPerS;
@@ -561,12 +605,14 @@ void Session::serve() {
     look_after_renderer(now);
     look_after_threads(now);
     look_after_knots();
+    look_after_shell(now);
     show_progress();
-    const bool asked = options_.stop_request != nullptr && options_.stop_request->load();
+    const bool restart = options_.port && options_.port->restart_wanted();
+    const bool asked = restart || (options_.stop_request != nullptr && options_.stop_request->load());
     const bool physics_over = pipeline_->scenes.closed();
     if (!input_ended && (asked || physics_over || render_->close_requested())) {
       if (asked) {
-        log_->event(now_s(), "asked to stop");
+        log_->event(now_s(), restart ? "asked to start again" : "asked to stop");
         asked_to_stop_ = true;
         pipeline_->abandon_flag.store(true, std::memory_order_release);
       }
@@ -687,10 +733,18 @@ Result<RunOutcome> Session::run() {
       if (monitor->misses() > 0)
         complain(fmt::format("--strict: {} missed {} deadlines", monitor->settings().name, monitor->misses()));
   outcome.exit_code = outcome.complaint.empty() ? 0 : 1;
+  outcome.asked_to_stop = asked_to_stop_;
   return outcome;
 }
 
 }  // namespace
+
+Result<void> check_session(const config::Profile& profile) {
+  RunOptions options;
+  options.profile = profile;
+  if (auto setup = read_setup(options); !setup) return unexpected(setup.error());
+  return {};
+}
 
 Result<RunOutcome> run_session(const RunOptions& options) {
   auto session = Session::create(options);

@@ -12,6 +12,8 @@
 
 namespace ligature::appliance {
 
+class SessionPort;
+
 struct RunOptions {
   config::Profile profile;
   std::filesystem::path out;            ///< folder for all results; empty: nothing is written
@@ -20,15 +22,20 @@ struct RunOptions {
   std::filesystem::path instance_lock;  ///< empty: the machine's own, so that two appliances never run at once
   const std::atomic<bool>* stop_request = nullptr;  ///< set by SIGINT and SIGTERM
   bool strict = false;                              ///< a missed deadline is exit 1
+  SessionPort* port = nullptr;                      ///< the config shell's, where there is one; outlives the session
   bool progress = false;                            ///< a line that rewrites itself on standard error
 };
 
 struct RunOutcome {
-  int exit_code = 0;      ///< 0, or 1: it ran and the answer is no
-  std::string report;     ///< one JSON object, the text of report.json
-  std::string table;      ///< the watchdog's, for people
-  std::string complaint;  ///< why exit_code is 1; empty otherwise
+  int exit_code = 0;           ///< 0, or 1: it ran and the answer is no
+  std::string report;          ///< one JSON object, the text of report.json
+  std::string table;           ///< the watchdog's, for people
+  std::string complaint;       ///< why exit_code is 1; empty otherwise
+  bool asked_to_stop = false;  ///< it ended because somebody wanted it to
 };
+
+/// Whether a session would start from this, as far as files tell. Errors: usage.
+Result<void> check_session(const config::Profile& profile);
 
 /// Runs to the end of the recording, the duration, or the stop request.
 /// Errors (nothing was started): usage or unavailable, one line with the remedy.

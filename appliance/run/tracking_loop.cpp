@@ -37,7 +37,8 @@ TrackingLoop::TrackingLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor,
     : pipeline_(pipeline),
       monitor_(monitor),
       tracker_(std::move(tracker)),
-      matcher_(std::max<std::int64_t>(1, pipeline.settings.camera_period_ns)) {}
+      matcher_(std::max<std::int64_t>(1, pipeline.settings.camera_period_ns)),
+      timeout_ns_(pipeline.settings.tracking_timeout_ns) {}
 
 void TrackingLoop::run() noexcept {
   rt::RtSection section("tracking");
@@ -78,7 +79,7 @@ void TrackingLoop::run_lockstep() noexcept {
 /// rate until it is lost; no further, because images that come late must still lie after it in time.
 void TrackingLoop::run_realtime() noexcept {
   const std::int64_t period = pipeline_.settings.camera_period_ns;
-  const std::int64_t timeout = pipeline_.settings.tracking_timeout_ns;
+  std::int64_t timeout = timeout_ns_.load(std::memory_order_relaxed);
   std::uint64_t next = 0;           // the first trigger that has not been used
   std::int64_t first_image_ns = 0;  // when its first image came; 0 = not yet
   std::int64_t last_mid = -1;       // of the newest sample
@@ -91,6 +92,7 @@ void TrackingLoop::run_realtime() noexcept {
   };
   while (!pipeline_.stopping()) {
     const std::uint32_t seen = pipeline_.markers_arrived.prepare();
+    timeout = timeout_ns_.load(std::memory_order_relaxed);
     bool all_drained = true, present = false;
     std::size_t running = 0, delivered = 0;
     std::uint64_t oldest = 0;
@@ -234,6 +236,7 @@ void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) 
 bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,
                            const watchdog::FrameRecord& record) noexcept {
   monitor_.begin(due_ns, rt::monotonic_now_ns());
+  if (const double ms = prediction_ms_.load(std::memory_order_relaxed); ms >= 0) tracker_.set_prediction_ms(ms);
   TrackedSample& out = pipeline_.samples.back();
   out.sample = tracker_.track(sets, sequence, mid_exposure_ns);
   out.sample.captured_ns = record.captured_ns;
@@ -252,6 +255,8 @@ bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_
   }
   for (std::size_t c = 0; c < kCameras; ++c) note_camera(c, (record.cameras_alive >> c & 1u) != 0, mid_exposure_ns);
   monitor_.end(rt::monotonic_now_ns());
+  pipeline_.seen_sample.back() = out.sample;
+  pipeline_.seen_sample.publish();
   return pipeline_.samples.publish();
 }
 

@@ -357,6 +357,10 @@ const TrackSupport& Tracker::support(std::size_t instrument) const noexcept {
   return state_->instruments[instrument].support;
 }
 
+void Tracker::set_prediction_ms(double ms) noexcept {
+  state_->params.prediction_ms = ms > 0 ? ms : 0;
+}
+
 void Tracker::reset() noexcept {
   State& s = *state_;
   for (State::Instrument& of : s.instruments) {

@@ -73,6 +73,8 @@ class Tracker {
   const TrackSupport& support(std::size_t instrument) const noexcept;
 
   void reset() noexcept;  ///< forgets everything seen
+  /// From the next trigger on; below 0 counts as 0. Same thread as track().
+  void set_prediction_ms(double ms) noexcept;
 
  private:
   struct State;

@@ -1,0 +1,53 @@
+#pragma once
+/// What the session's service thread and the config shell leave for each other. The shell never sees a real-time
+/// thread, and none of these ever sees the shell: the service thread stands between.
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "drivers/markers/marker_set.hpp"
+#include "render/params.hpp"
+#include "sim/contract/instrument_sample.hpp"
+
+namespace ligature::appliance {
+
+/// What a running session can take over: nothing of it moves the physics, so that the session still replays.
+struct LiveSettings {
+  double prediction_ms = 0, timeout_ms = 0;
+  render::MicroscopeParams microscope;
+};
+
+struct SessionStatus {
+  double time_s = 0, duration_s = 0;
+  bool realtime = false;
+  std::string picture;  ///< device and presenter
+  std::uint64_t presented = 0, events = 0, steps = 0;
+  double latency_ms_p50 = 0, latency_ms_p99 = 0;
+  std::uint64_t misses = 0;
+  struct Camera {
+    std::uint64_t captured = 0, dropped = 0;
+    bool failed = false;
+  };
+  std::array<Camera, kCameras> cameras;
+  std::array<drivers::MarkerSet, kCameras> markers;  ///< of the newest image
+  std::array<std::string, drivers::kMarkers> marker_names;
+  InstrumentSample sample;                            ///< the newest
+  std::array<std::uint64_t, kInstruments> tracked{};  ///< triggers
+  std::string threads_json;                           ///< as in report.json
+  std::string watchdog_table;                         ///< for people
+};
+
+/// Called by the service thread.
+class SessionPort {
+ public:
+  virtual ~SessionPort() = default;
+  virtual void publish(SessionStatus status) = 0;
+  virtual void log(double time_s, const std::string& what) = 0;
+  /// The newest settings that were not taken yet.
+  virtual std::optional<LiveSettings> take_live() = 0;
+  virtual bool restart_wanted() const = 0;
+};
+
+}  // namespace ligature::appliance
