@@ -43,7 +43,7 @@ struct Constraint {
   bool sliding = false;
   bool engaged = false;  ///< a contact in the active set
   bool settled = false;  ///< a grip holds unconditionally until the first solve has moved it with its body
-  std::size_t slot = 0;                  ///< where the caller keeps its force from step to step
+  std::size_t slot = 0;  ///< where the caller keeps its force from step to step
 };
 
 /// The force P(f - k u) at point c and its stiffness -df/dc, positive semidefinite and symmetric.

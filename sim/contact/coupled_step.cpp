@@ -124,41 +124,58 @@ ConeProblem CoupledStep::last_problem() const noexcept {
 
 // Motion of a's place against b's by the last step() of their systems, and in it.
 Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
-  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
+  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const ThreadSystem& s = systems[strand];
     const Blend b = blend_at(strands_[strand], edge, at);
-    return b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
-           b.weight[2] * s.step_of(b.vertex[2]);
+    Vector3d sum = b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
+                   b.weight[2] * s.step_of(b.vertex[2]);
+    if (!strands_[strand].turns) return sum;
+    const Turn turn = turn_at(strands_[strand], edge, at, out);
+    return sum + (turn.weight[0] * s.turn_of(turn.edge[0]) + turn.weight[1] * s.turn_of(turn.edge[1])) * turn.arm;
   };
-  const Vector3d a = moved(c.pair.strand_a, c.pair.edge_a, c.sa);
-  if (c.pair.strand_b == kNoStrand) return a - body_motion_ * bodies_.body[c.pair.edge_b]->moved();
-  return a - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
+  if (c.pair.strand_b == kNoStrand)
+    return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
+           body_motion_ * bodies_.body[c.pair.edge_b]->moved();
+  return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
 void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force,
                        bool right) const noexcept {
-  const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f) {
+  const bool between = c.pair.strand_b != kNoStrand;
+  const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f, const Vector3d& out) {
     ThreadSystem& s = systems[strand];
     const Blend blend = blend_at(strands_[strand], edge, at);
     for (std::uint32_t k = 0; k < 3; ++k) {
       s.push(blend.vertex[k], blend.weight[k] * f);
       if (right) s.push_right(blend.vertex[k], blend.weight[k] * f);
     }
+    if (!between || !strands_[strand].turns) return;
+    const Turn turn = turn_at(strands_[strand], edge, at, out);
+    const double moment = turn.arm.dot(f);
+    for (int k = 0; k < 2; ++k) {
+      s.turn(turn.edge[k], turn.weight[k] * moment);
+      if (right) s.turn_right(turn.edge[k], turn.weight[k] * moment);
+    }
   };
-  on(c.pair.strand_a, c.pair.edge_a, c.sa, force);
-  if (c.pair.strand_b != kNoStrand) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force);
+  on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
+  if (between) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force, c.normal);
 }
 
 // Motion of a's place against b's in this step.
-Vector3d CoupledStep::slid_so_far(const StrandContact& c, const StepProblem* problems,
-                                  const Strand* strands) const noexcept {
-  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at) -> Vector3d {
-    const Strand& s = strands[strand];
-    return place_on(s.x, s, edge, at) - place_on(problems[strand].x0->data(), s, edge, at);
+Vector3d CoupledStep::slid_so_far(const StrandContact& c, const ThreadSystem* systems) const noexcept {
+  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
+    const Strand& s = strands_[strand];
+    Vector3d sum = place_on(s.x, s, edge, at) - place_on(systems[strand].problem().x0->data(), s, edge, at);
+    if (!s.turns) return sum;
+    const Turn turn = turn_at(s, edge, at, out);
+    const ThreadSystem& system = systems[strand];
+    return sum +
+           (turn.weight[0] * system.turned(turn.edge[0]) + turn.weight[1] * system.turned(turn.edge[1])) * turn.arm;
   };
-  const Vector3d a = moved(c.pair.strand_a, c.pair.edge_a, c.sa);
-  if (c.pair.strand_b == kNoStrand) return a - bodies_.at * bodies_.body[c.pair.edge_b]->moved();
-  return a - moved(c.pair.strand_b, c.pair.edge_b, c.sb);
+  if (c.pair.strand_b == kNoStrand)
+    return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
+           bodies_.at * bodies_.body[c.pair.edge_b]->moved();
+  return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
 double CoupledStep::worst_penetration() const noexcept {
@@ -170,7 +187,7 @@ double CoupledStep::worst_penetration() const noexcept {
 
 // Forces at contacts such that the motion they bring about together with the rest obeys their laws. The systems'
 // step() is the motion without a change of these forces; afterwards with it.
-void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
+void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size_t count,
                          const CoupledSettings& settings, Executor& executor, StageWatch stage,
                          CoupledOutcome& out) noexcept {
   const double margin = kChosenMargin * thickest(strands, count);
@@ -188,7 +205,7 @@ void CoupledStep::couple(ThreadSystem* systems, const StepProblem* problems, con
     const Eigen::Matrix3d axes = axes_of(c.normal);
     const std::size_t r = rows_.size();
     Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
-    q = axes.transpose() * (slid_so_far(c, problems, strands) + moving);
+    q = axes.transpose() * (slid_so_far(c, systems) + moving);
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = of_body ? settings.body_friction : settings.friction;
@@ -420,7 +437,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].solve();
     }
     stage(StepStage::integrate);
-    couple(systems, problems, strands, count, settings, executor, stage, out);
+    couple(systems, strands, count, settings, executor, stage, out);
     ++out.iterations;
 
     double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;

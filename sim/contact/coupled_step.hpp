@@ -114,10 +114,10 @@ class CoupledStep {
   void visit_contacts(const Visit& visit) noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
-  Vector3d slid_so_far(const StrandContact& c, const StepProblem* problems, const Strand* strands) const noexcept;
+  Vector3d slid_so_far(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   double worst_penetration() const noexcept;
-  void couple(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
-              const CoupledSettings& settings, Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
+  void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
+              Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
   /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
   double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
   double safe_fraction(const Strand* strands, std::size_t count, double fraction, const CoupledSettings& settings,

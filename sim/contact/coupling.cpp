@@ -77,6 +77,7 @@ struct Coupling::Work {
   bool by_vertex = false;      // what the columns are of
   bool all = false;            // every contact is on the strand, and new
   bool add = false;            // other strands give to the same entries
+  bool turns = false;          // contacts turn it
   size_t response_stride = 0;
 
   size_t local(size_t vertex) const { return vertex >= first ? vertex - first : vertex + vertices - first; }
@@ -162,6 +163,7 @@ size_t Coupling::keep_known(const StrandContact* contacts, const Eigen::Matrix3d
 void Coupling::list_touches(size_t strand, const Strand& shape, const StrandContact* contacts, size_t count,
                             Work& work) noexcept {
   work.touches = work.solved = 0;
+  work.turns = false;
   for (size_t i = 0; i < count; ++i) {
     const StrandContact& c = contacts[i];
     const bool on_a = c.pair.strand_a == strand, on_b = c.pair.strand_b == strand;
@@ -169,8 +171,16 @@ void Coupling::list_touches(size_t strand, const Strand& shape, const StrandCont
     Touch& t = touches_[work.touches];
     t.contact = static_cast<std::uint32_t>(i);
     t.ends = 0;
+    t.turn[0] = t.turn[1] = {};
+    const bool turns = shape.turns && c.pair.strand_b != kNoStrand;
+    work.turns |= turns;
     const auto side = [&](size_t edge, double s, double sign) {
       const Blend b = blend_at(shape, edge, s);
+      if (turns) {
+        Turn& turn = t.turn[t.ends / 3];
+        turn = turn_at(shape, edge, s, -sign * c.normal);
+        for (double& weight : turn.weight) weight *= sign;
+      }
       for (std::uint32_t k = 0; k < 3; ++k) {
         t.vertex[t.ends] = b.vertex[k];
         t.weight[t.ends++] = sign * b.weight[k];
@@ -268,7 +278,7 @@ void Coupling::build(const Strand* strands, size_t strand_count, const ThreadInv
     assert(work.rows >= 3 && work.rows <= 4);
     work.all = work.touches == count && kept == 0;
     work.add = !one;
-    work.by_vertex = work.touched < work.solved;
+    work.by_vertex = work.touched < work.solved && !work.turns;
     work.response_stride = padded(3 * work.touches, 4);
     columns_solved_ += 3 * work.groups();
     executor.run(std::min(kSlots, work.tiles()), &Coupling::solve_part, &work);
@@ -300,8 +310,14 @@ bool Coupling::couple_sides(const Strand& shape, const Work& work) noexcept {
     const Touch& touch = touches_[t];
     for (size_t e = 0; e < touch.ends; e += 3) {
       rod::ContactSide& side = sides_[count++];
-      side = {std::min(touch.vertex[e], last), touch.contact, {}, work.axes[touch.contact].data()};
+      side = {std::min(touch.vertex[e], last), touch.contact, {}, work.axes[touch.contact].data(), {}, {}};
       for (size_t k = e; k < e + 3; ++k) side.weight[touch.vertex[k] - side.first] += touch.weight[k];
+      if (!work.turns) continue;
+      const Turn& turn = touch.turn[e / 3];
+      for (size_t k = 0; k < 2; ++k)
+        if (turn.weight[k] != 0) side.turn[turn.edge[k] - side.first] += turn.weight[k];
+      const Eigen::Vector3d arm = work.axes[touch.contact].transpose() * turn.arm;
+      std::copy_n(arm.data(), 3, side.arm);
     }
   }
   std::sort(sides_.begin(), sides_.begin() + static_cast<std::ptrdiff_t>(count), [](const auto& a, const auto& b) {
@@ -309,6 +325,17 @@ bool Coupling::couple_sides(const Strand& shape, const Work& work) noexcept {
     return a.contact != b.contact ? a.contact < b.contact : a.weight[1] < b.weight[1];
   });
   return work.inverse->couple(sides_.data(), count, count_, w_.data()->v, stride_, tiles_.data()->v);
+}
+
+// visit(edge, what an angle of it moves the contact by, along the contact's axes)
+template <class Visit>
+void Coupling::visit_turns(const Touch& touch, const Eigen::Matrix3d& axes, const Visit& visit) {
+  for (size_t side = 0; 3 * side < touch.ends; ++side) {
+    const Turn& turn = touch.turn[side];
+    const Eigen::Vector3d arm = axes.transpose() * turn.arm;
+    for (size_t k = 0; k < 2; ++k)
+      if (turn.weight[k] != 0) visit(turn.edge[k], turn.weight[k] * arm);
+  }
 }
 
 void Coupling::solve_part(void* context, size_t part) noexcept {
@@ -332,6 +359,10 @@ void Coupling::solve_part(void* context, size_t part) noexcept {
             for (int a = 0; a < 3; ++a)
               row(t.vertex[e])[static_cast<size_t>(c) * columns + 3 * g + static_cast<size_t>(a)] +=
                   t.weight[e] * axes(c, a);
+        if (work.turns)
+          visit_turns(t, axes, [&](std::uint32_t edge, const Eigen::Vector3d& per_angle) {
+            for (int a = 0; a < 3; ++a) row(edge)[3 * columns + 3 * g + static_cast<size_t>(a)] += per_angle[a];
+          });
       }
     }
     work.inverse->solve_window(b, columns, work.first, work.last);
@@ -341,13 +372,19 @@ void Coupling::solve_part(void* context, size_t part) noexcept {
       const double* x[6] = {};
       for (size_t e = 0; e < t.ends; ++e) x[e] = row(t.vertex[e]);
       const Eigen::Matrix3d& axes = work.axes[t.contact];
-      if (!work.by_vertex && work.all) {
+      if (!work.by_vertex && work.all && !work.turns) {
         combine(t.ends, x, columns, t.weight, axes, 3 * group, self.entry(3 * t.contact, 3 * first), self.stride_,
                 work.add);
         continue;
       }
       double out[3 * kColumns];
       combine(t.ends, x, columns, t.weight, axes, columns, out, columns, false);
+      if (work.turns)
+        visit_turns(t, axes, [&](std::uint32_t edge, const Eigen::Vector3d& per_angle) {
+          for (size_t a = 0; a < 3; ++a)
+            for (size_t k = 0; k < 3 * group; ++k)
+              out[a * columns + k] += per_angle[static_cast<Eigen::Index>(a)] * row(edge)[3 * columns + k];
+        });
       if (work.by_vertex) {
         double* to = self.responses_.data()->v + 3 * first * work.response_stride + 3 * i;
         for (size_t k = 0; k < 3 * group; ++k)

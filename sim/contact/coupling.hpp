@@ -4,6 +4,8 @@
 ///
 ///   u_a - u_b at contact i = sum over its vertices v of weight(i, v) x_v      weights of smooth_curve.hpp, minus for b
 ///
+/// and, between strands that friction turns, what the angles of their edges move the surfaces by (turn_at()).
+///
 /// Differs from the thesis's recursion (Algorithm 1) by its way: the band of every thread is factored anyway, so that
 /// what A^-1 has between contacts follows from the factor by back substitution alone (ThreadInverse::couple). Where a
 /// thread does not offer that, columns of A^-1 are asked for, only inside the interval that contacts span, several
@@ -14,6 +16,7 @@
 #include <vector>
 
 #include "sim/base/executor.hpp"
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/strand.hpp"
 #include "sim/rod/band.hpp"
 
@@ -30,9 +33,9 @@ class ThreadInverse {
   virtual void widen(std::size_t& first, std::size_t& last) const noexcept {
     static_cast<void>(first), static_cast<void>(last);
   }
-  /// Solves A X = B for `count` right-hand sides that are zero outside the vertices [first, last] and in the rows past
-  /// the third; of the answer only those vertices are asked for. B, X in place: entry (rows() (vertex - first) + axis,
-  /// k) at b[row count + k]. Several threads may call it at once, each with its own b. @rt no allocation
+  /// Solves A X = B for `count` right-hand sides that are zero outside the vertices [first, last]; of the answer only
+  /// those vertices are asked for. B, X in place: entry (rows() (vertex - first) + axis, k) at b[row count + k].
+  /// Several threads may call it at once, each with its own b. @rt no allocation
   virtual void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept = 0;
   /// Adds its share of W to the lower triangle (and maybe more above the diagonal), if it knows a way that is shorter
   /// than by columns: BlockBand::couple().
@@ -88,6 +91,7 @@ class Coupling {
     std::uint32_t ends = 0;  ///< 3, or 6: both sides are of this strand
     std::uint32_t vertex[6] = {};
     double weight[6] = {};
+    Turn turn[2];  ///< of each side, weights signed as those are
   };
   /// What W is of, to find again.
   struct Known {
@@ -103,6 +107,8 @@ class Coupling {
                     Work& work) noexcept;
   void find_window(const Strand& shape, Work& work) noexcept;
   bool couple_sides(const Strand& shape, const Work& work) noexcept;
+  template <class Visit>
+  static void visit_turns(const Touch& touch, const Eigen::Matrix3d& axes, const Visit& visit);
   static void solve_part(void* work, std::size_t part) noexcept;
   static void combine_part(void* work, std::size_t part) noexcept;
   static void mirror_part(void* work, std::size_t part) noexcept;

@@ -13,6 +13,7 @@
 ///
 /// Places are written as on the polyline, (edge, s): parameter edge + s. An open strand ends at its end vertices, where
 /// the curve is straight (its first control point mirrored in the end).
+#include <Eigen/Geometry>
 #include <algorithm>
 #include <cmath>
 
@@ -124,6 +125,32 @@ inline CurvePoint curve_at(const Strand& strand, double u) noexcept {
   // From the middle of the edge before: x_i - in / 2, then along.
   c.p = *at - 0.5 * in + t * in + 0.5 * t * t * c.d2;
   return c;
+}
+
+/// How the surface at a place follows when the edges near it turn about the centreline: by weight * angle * arm. Zero
+/// where friction does not turn the strand.
+struct Turn {
+  std::uint32_t edge[2] = {};
+  double weight[2] = {};
+  Vector3d arm{0, 0, 0};  ///< tangent x (from the centreline to the surface) [mm]
+};
+
+/// @param out unit, from the centreline to the surface that touches
+inline Turn turn_at(const Strand& strand, std::size_t edge, double s, const Vector3d& out) noexcept {
+  Turn turn;
+  if (!strand.turns) return turn;
+  // An angle belongs to the middle of its edge.
+  const auto e = static_cast<std::uint32_t>(edge), edges = static_cast<std::uint32_t>(strand.edges());
+  const bool behind = s >= 0.5;
+  const bool alone = !strand.closed && (behind ? e + 1 == edges : e == 0);
+  const double far = alone ? 0 : std::abs(s - 0.5);
+  turn.edge[0] = e;
+  turn.edge[1] = alone ? e : behind ? (e + 1 == edges ? 0 : e + 1) : (e == 0 ? edges - 1 : e - 1);
+  turn.weight[0] = 1 - far;
+  turn.weight[1] = far;
+  const Vector3d along = curve_at(strand, static_cast<double>(edge) + s).d1;
+  turn.arm = strand.radius / std::max(along.norm(), 1e-300) * along.cross(out);
+  return turn;
 }
 
 }  // namespace ligature::contact

@@ -25,6 +25,7 @@ struct Strand {
   /// Where edges are of different lengths: rest arc of every vertex in units of rest_length, of a closed strand with
   /// that of the first vertex once more, a whole round on                                     (edges + 1); or null
   const double* node = nullptr;
+  bool turns = false;          ///< friction turns it about its centreline: the angles of its edges are unknowns
   std::uint32_t division = 0;  ///< another one whenever edges came or went: what was kept by edge means others now
 
   std::size_t edges() const { return closed ? vertices : vertices - 1; }

@@ -90,13 +90,13 @@ class StrandContacts {
   void rename(std::uint32_t strand, Rename rename) noexcept;
 
   std::size_t most_ = 0;
-  bool first_ = true;  ///< no find() since gather()
-  PairList pairs_;               ///< that may touch in this step
-  Contacts contacts_;            ///< of the last find(), ascending                            (2 most contacts)
-  Contacts gone_;                ///< those that ended in it                                   (2 most contacts)
-  Contacts memory_;              ///< of the last remember(), ascending                        (most contacts)
-  std::size_t followed_ = 0;     ///< of contacts_ (the first ones, ascending) in this find()
-  std::size_t lost_ = 0;         ///< in this find()
+  bool first_ = true;         ///< no find() since gather()
+  PairList pairs_;            ///< that may touch in this step
+  Contacts contacts_;         ///< of the last find(), ascending                            (2 most contacts)
+  Contacts gone_;             ///< those that ended in it                                   (2 most contacts)
+  Contacts memory_;           ///< of the last remember(), ascending                        (most contacts)
+  std::size_t followed_ = 0;  ///< of contacts_ (the first ones, ascending) in this find()
+  std::size_t lost_ = 0;      ///< in this find()
 };
 
 }  // namespace ligature::contact

@@ -495,7 +495,14 @@ void ThreadSystem::solve_window(double* b, std::size_t count, std::size_t first,
     const std::size_t row = stride() * (h.vertex >= first ? h.vertex - first : h.vertex + p_.model->vertices() - first);
     std::fill_n(b + row * count, 3 * count, 0.0);
   }
-  if (dimension_ == 4) return band4_.solve_window(b, count, first, last);
+  if (dimension_ == 4) {
+    const std::size_t edges = p_.model->edges(), n = p_.model->vertices();
+    for (std::size_t v = first, row = 0;; v = v + 1 == n ? 0 : v + 1, row += 4) {
+      if (v < edges && p_.state->twist.edge_held(v)) std::fill_n(b + (row + 3) * count, count, 0.0);
+      if (v == last) break;
+    }
+    return band4_.solve_window(b, count, first, last);
+  }
   if (dimension_ == 1) return band1_.solve_window(b, 3 * count, first, last);
   if (spans_ == 0) return band3_.solve_window(b, count, first, last);
   const std::size_t n = p_.model->vertices(), rows = 3 * (first <= last ? last - first + 1 : last + n - first + 1);
@@ -531,6 +538,10 @@ bool ThreadSystem::couple(rod::ContactSide* sides, std::size_t count, std::size_
   for (std::size_t i = 0; i < count; ++i)
     for (std::size_t e = 0; e < 3; ++e)
       if (fixed_[sides[i].first + e]) sides[i].weight[e] = 0;
+  if (dimension_ == 4)
+    for (std::size_t i = 0; i < count; ++i)
+      for (std::size_t e = 0; e < 3; ++e)
+        if (sides[i].turn[e] != 0 && p_.state->twist.edge_held(sides[i].first + e)) sides[i].turn[e] = 0;
   if (dimension_ == 4) return band4_.couple(sides, count, contacts, w, stride, work);
   if (!band3_.couple(sides, count, contacts, w, stride, work)) return false;
   if (spans_ == 0) return true;

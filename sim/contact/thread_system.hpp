@@ -132,6 +132,14 @@ class ThreadSystem final : public ThreadInverse {
   void push(std::size_t vertex, const Vector3d& force) noexcept {
     Eigen::Map<Vector3d>(gradient_.data() + stride() * vertex) -= force;
   }
+  /// Adds a moment about an edge's tangent [uN mm]. @pre angles are unknowns
+  void turn(std::size_t edge, double moment) noexcept { gradient_[4 * edge + 3] -= moment; }
+  void turn_right(std::size_t edge, double moment) noexcept {
+    if (!p_.state->twist.edge_held(edge)) answer_[4 * edge + 3] += moment;
+  }
+  /// Angle that an edge has turned by in this step, and by step(). @pre as above
+  double turned(std::size_t edge) const noexcept { return theta_[edge] - theta0_[edge]; }
+  double turn_of(std::size_t edge) const noexcept { return step_[4 * edge + 3]; }
   /// Adds stiffness a a^T to the assembled band, a = sum of weight e_vertex n over up to three vertices at most two
   /// apart.
   void stiffen(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;

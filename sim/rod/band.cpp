@@ -576,15 +576,19 @@ void BlockBand<D>::couple_end(const ContactSide* sides, size_t count, const doub
         for (size_t b = 0; b < 3; ++b) rows[r / D][r % D * columns + active + b] = own[9 * D * i + 3 * r + b];
       active += 3;
       for (size_t c = 0; c < active; c += kTile) {
-        Tile at[3];
+        Tile at[3], turned{};
         for (size_t axis = 0; axis < 3; ++axis) {
           Tile sum{};
           for (size_t e = 0; e < 3; ++e)
             sum = less(sum, -side.weight[Lane == 0 ? e : 2 - e], load_tile(rows[e] + axis * columns + c));
           at[axis] = sum;
         }
+        if constexpr (D == 4)
+          for (size_t e = 0; e < 3; ++e)
+            turned = less(turned, -side.turn[Lane == 0 ? e : 2 - e], load_tile(rows[e] + 3 * columns + c));
         for (size_t a = 0; a < 3; ++a) {
           Tile sum{};
+          if constexpr (D == 4) sum = less(sum, -side.arm[a], turned);
           for (size_t axis = 0; axis < 3; ++axis) sum = less(sum, -side.axes[3 * a + axis], at[axis]);
           store_tile(line + a * columns + c, sum);
         }
@@ -628,12 +632,15 @@ bool BlockBand<D>::couple(const ContactSide* sides, size_t count, size_t contact
     const auto keep = [&](size_t i, int lane) {
       const ContactSide& side = sides[i];
       for (int r = 0; r < kBand; ++r) {
-        double at[3] = {};
-        for (int e = 0; e < 3; ++e)
+        double at[3] = {}, turned = 0;
+        for (int e = 0; e < 3; ++e) {
           for (int axis = 0; axis < 3; ++axis)
             at[axis] = less(at[axis], -side.weight[lane == 0 ? e : 2 - e], z[r][e * D + axis][lane]);
+          if constexpr (D == 4) turned = less(turned, -side.turn[lane == 0 ? e : 2 - e], z[r][e * D + 3][lane]);
+        }
         for (size_t b = 0; b < 3; ++b) {
           double sum = 0;
+          if constexpr (D == 4) sum = less(sum, -side.arm[b], turned);
           for (size_t axis = 0; axis < 3; ++axis) sum = less(sum, -side.axes[3 * b + axis], at[axis]);
           own[9 * D * i + 3 * static_cast<size_t>(r) + b] = sum;
         }

@@ -30,12 +30,14 @@
 namespace ligature::rod {
 
 /// A contact's hold on three vertices in a row of one rod: a force f in its axes is weight[e] axes f at vertex first +
-/// e.
+/// e, and, where D = 4, a moment turn[e] arm.f on the edge that begins there.
 struct ContactSide {
   std::uint32_t first = 0;
   std::uint32_t contact = 0;  ///< whose rows of the coupling matrix it is
   double weight[3] = {};
   const double* axes = nullptr;  ///< three columns of three, one after the other
+  double turn[3] = {};
+  double arm[3] = {};  ///< along the axes [mm]
 };
 
 /// Lower triangle of w += Y^T T, rows of Y and T `stride` apart as those of w. @param size of w, @param rank rows of Y

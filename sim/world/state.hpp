@@ -226,6 +226,7 @@ struct World::State {
             .first_edge = static_cast<std::uint32_t>(t.first_edge),
             .ring_edges = static_cast<std::uint32_t>(t.ring_edges),
             .node = t.model.graded() ? t.model.node.data() : nullptr,
+            .turns = t.model.angles_unknown,
             .division = t.division};
   }
   contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0}; }

@@ -33,6 +33,11 @@ constexpr std::size_t kBalanced = rod::BlockBand<3>::kBalanced;
 struct Scene {
   Random random{11};
   std::vector<Vector3d> straight = std::vector<Vector3d>(3000, Vector3d::Zero());  // no corner to cut
+  std::vector<Vector3d> bent = [] {
+    std::vector<Vector3d> x;
+    for (int i = 0; i < 100; ++i) x.emplace_back(i, 0.3 * std::sin(i), 0.2 * std::cos(1.3 * i));
+    return x;
+  }();
   std::vector<Strand> strands;
   std::vector<std::unique_ptr<ThreadInverse>> inverses;
   std::vector<bool*> couples;  // of each of them
@@ -55,6 +60,13 @@ struct Scene {
     inverses.push_back(std::move(inverse));
     return made;
   }
+  /// A thread that friction turns about its centreline.
+  void turned_thread(std::size_t n, bool closed, std::size_t middle = kBalanced) {
+    thread<4>(n, closed, middle);
+    strands.back().x = bent.data();
+    strands.back().radius = 3;
+    strands.back().turns = true;
+  }
   std::size_t edge(std::size_t strand, std::size_t first, std::size_t last) {
     const std::size_t span = last - first + 1;
     return (first + static_cast<std::size_t>(random.uniform() * static_cast<double>(span))) % strands[strand].edges();
@@ -69,6 +81,7 @@ struct Scene {
       c.pair.edge_b = b == kNoStrand ? 0u : static_cast<std::uint32_t>(edge(b, first, last));
       c.sa = random.uniform() < 0.2 ? 0 : random.uniform();
       c.sb = random.uniform() < 0.2 ? 1 : random.uniform();
+      c.normal = Vector3d(random.normal(), random.normal(), random.normal()).normalized();
       contacts.push_back(c);
     }
     std::stable_sort(contacts.begin(), contacts.end(), [](const auto& x, const auto& y) { return x.pair < y.pair; });
@@ -154,6 +167,29 @@ TEST(Coupling, IsTheDenseMatrixWithAnglesAsUnknowns) {
 }
 TEST(Coupling, IsTheDenseMatrixOfTheScalarSimplification) {
   expect_right_on_one_thread<1>();
+}
+
+TEST(Coupling, FrictionTurnsThreadsWhoseAnglesAreUnknowns) {
+  for (const bool closed : {false, true})
+    for (const std::size_t contacts : {3u, 20u, 60u}) {
+      const std::string name = (closed ? "closed, " : "open, ") + std::to_string(contacts);
+      Scene alone;
+      alone.turned_thread(60, closed, 20);
+      alone.touch(0, 0, contacts, 10, 40);
+      expect_right(alone, name);
+      Scene ends;
+      ends.turned_thread(30, closed);
+      ends.touch(0, 0, contacts, 0, 28);
+      expect_right(ends, name + ", at the ends");
+      Scene several;
+      several.turned_thread(60, closed);
+      several.turned_thread(50, false, 40);
+      several.thread<3>(40, false);  // this one does not turn
+      several.touch(0, 1, contacts, 3, 20);
+      several.touch(1, 2, contacts, 3, 20);
+      several.touch(0, kNoStrand, 5, 3, 20);
+      expect_right(several, name + ", several");
+    }
 }
 
 TEST(Coupling, ContactsRoundTheCutOfARingAreInOneWindow) {

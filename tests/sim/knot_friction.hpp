@@ -21,6 +21,9 @@ struct TieCase {
   /// missing: 0.19 mm/s), and too thin to hold a tail. In water steps end unconverged near the critical friction, and
   /// creep.
   double drag = 30000;
+  /// Friction turns the threads about their centrelines, and their ends are free to turn. Without that a thief needs
+  /// more than a grief, whose strands roll on each other.
+  bool turned = true;
   int iterations = 300;  ///< at the default 50 a thief that slides ends its steps unconverged and seems to stick
 };
 
@@ -113,6 +116,7 @@ inline Trial lower_friction(const std::string& tie, const TieCase& of, const std
   s.params.friction.thread_thread = of.setting_friction;
   s.params.solver.iterations = of.iterations;
   for (ThreadParams& t : s.params.threads) {
+    if (of.turned) t.twist_mode = ThreadParams::TwistMode::unknown;
     t.points = stretch_of(t.points, kFrom_mm, kTo_mm);
     t.segment_mm = of.segment_mm;
     const double h = 0.5 * t.diameter_mm, unit = t.material.bend_stiffness / (h * h);
@@ -171,14 +175,15 @@ inline Trial lower_friction(const std::string& tie, const TieCase& of, const std
   return trial;
 }
 
-/// Least friction at which it holds, within 0.01: lowered in steps of 0.02 from 0.60 until it opens.
+/// Least friction at which it holds, within 0.01: lowered in steps of 0.02 from 0.70 until it opens. Infinity where it
+/// does not even stay tied at the friction that it is tied at.
 inline double critical(const std::string& tie, const TieCase& of) {
   std::vector<double> steps;
-  for (int k = 0; k <= 29; ++k) steps.push_back(0.60 - 0.02 * k);
+  for (int k = 0; k <= 34; ++k) steps.push_back(0.70 - 0.02 * k);
   const Trial lowered = lower_friction(tie, of, steps, 0.12);
-  EXPECT_TRUE(lowered.tied) << tie;
+  if (!lowered.tied) return std::numeric_limits<double>::infinity();
   EXPECT_TRUE(lowered.opens) << tie << " at 0.02";
-  if (!lowered.tied || !lowered.opens) return std::numeric_limits<double>::quiet_NaN();
+  if (!lowered.opens) return std::numeric_limits<double>::quiet_NaN();
   std::printf("critical friction of %s, T h^2/B %.3g, edges of %.2g mm: %.2f to %.2f\n", tie.c_str(),
               of.tension / of.bend_factor, of.segment_mm, lowered.friction, lowered.friction + 0.02);
   return lowered.friction + 0.01;

@@ -1,6 +1,7 @@
 #pragma once
 /// Coupling problems on invented threads: banded matrices, contacts at random, the inverse behind Coupling's interface.
 #include <Eigen/Dense>
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdint>
@@ -125,6 +126,18 @@ inline MatrixXd dense_coupling(const std::vector<contact::Strand>& strands, cons
         const contact::Blend b = contact::blend_at(strands[s], edge, place);
         for (std::size_t k = 0; k < 3; ++k)
           jt.block<3, 3>(static_cast<Index>(b.vertex[k]) * own, column) += sign * b.weight[k] * axes[i];
+        if (!strands[s].turns || contacts[i].pair.strand_b == contact::kNoStrand) return;
+        // The angle between the middles of two edges is that of both; it takes the surface along, radius away.
+        const auto edges = static_cast<Index>(strands[s].edges());
+        const Vector3d tangent = contact::curve_at(strands[s], static_cast<double>(edge) + place).d1.normalized();
+        const Eigen::RowVector3d arm =
+            tangent.cross(-sign * strands[s].radius * contacts[i].normal).transpose() * axes[i];
+        const double from = static_cast<double>(edge) + place - 0.5, part = from - std::floor(from);
+        for (const Index k : {Index{0}, Index{1}}) {
+          Index e = static_cast<Index>(std::floor(from)) + k;
+          e = strands[s].closed ? (e + edges) % edges : std::clamp(e, Index{0}, edges - 1);
+          jt.block<1, 3>(e * own + 3, column) += sign * (k == 0 ? 1 - part : part) * arm;
+        }
       };
       side(contacts[i].pair.strand_a, contacts[i].pair.edge_a, contacts[i].sa, 1);
       side(contacts[i].pair.strand_b, contacts[i].pair.edge_b, contacts[i].sb, -1);
