@@ -5,11 +5,10 @@
 /// same speed in opposite directions, and so past each other along the bisector of their tangents, which cross at b:
 /// friction has the share cos(b/2) along the strand. d ln T = mu cos(b/2) kappa ds: ln(T_hi/T_lo) = mu cos(b/2) Theta
 /// with Theta the angle by which the strand turns. In a helix wound by phi that crosses its partner at b, Theta = phi
-/// sin(b/2): mu phi sin(b/2) cos(b/2). (`mu phi sin(b/2)`, without the cosine, is the limit of small angles; it would
-/// hold where strands roll on each other freely, too.) What is left of friction bends the strands sideways: that
-/// changes the angles of both by mu phi sin^2(b/2) from end to end, in opposite directions, and the ratio by less than
-/// 2 % at 3.5 turns. Where bending lifts a strand off early, the force at the lift-off bears what the contact would
-/// have: no term of first order.
+/// sin(b/2): mu phi sin(b/2) cos(b/2). (`mu phi sin(b/2)`, without the cosine, is the limit of small angles.) What is
+/// left of friction bends the strands sideways: that changes the angles of both by mu phi sin^2(b/2) from end to end,
+/// in opposite directions, and the ratio by less than 2 % at 3.5 turns. Where bending lifts a strand off early, the
+/// force at the lift-off bears what the contact would have: no term of first order.
 #include <numbers>
 
 #include "tests/sim/knot_scene.hpp"
@@ -23,10 +22,12 @@ struct Pair {
   double drift = 0;      ///< of log_ratio over the last tenth of the time: 0 once all of it slides
 };
 
-inline Pair draw_pair(int half_turns, double seconds, double segment_mm = 0.1, double speed = 2.5) {
+inline Pair draw_pair(int half_turns, double seconds, double segment_mm = 0.1, double speed = 2.5,
+                      ThreadParams::TwistMode twist = ThreadParams::TwistMode::quasi_static) {
   config::Scenario s = shipped_knot("pair_" + std::to_string(half_turns));
   for (ThreadParams& t : s.params.threads) {
     t.segment_mm = segment_mm;
+    t.twist_mode = twist;
     for (ClampParams& c : t.clamps) c.velocity = speed * c.velocity;
   }
   Knot knot(std::move(s));
