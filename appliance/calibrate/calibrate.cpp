@@ -11,6 +11,8 @@
 
 #include "appliance/calibrate/picture.hpp"
 #include "config/rig_file.hpp"
+#include "drivers/calibration/check.hpp"
+#include "drivers/calibration/instrument.hpp"
 
 namespace ligature::calibrate {
 namespace {
@@ -394,6 +396,163 @@ Result<Outcome> calibrate_rig(const RigOptions& options) {
   std::vector<CameraModel> cameras;
   for (const CameraReport& c : report.cameras) cameras.push_back(*find_camera(rig, c.name));
   return finish("rig", options, report, cameras, rig);
+}
+
+Result<Outcome> calibrate_instrument(const InstrumentOptions& options) {
+  auto loaded = config::load_rig(options.rig);
+  if (!loaded) return unexpected(loaded.error());
+  Rig& rig = *loaded;
+  CameraOptions outputs;
+  outputs.out = options.out;
+  if (const auto good = check_outputs(outputs); !good) return unexpected(good.error());
+  std::size_t which = 0;
+  while (which < rig.instruments.size() && rig.instruments[which].name != options.instrument) ++which;
+  if (which == rig.instruments.size())
+    return usage_error("--instrument " + options.instrument + ": must be left or right");
+  const auto answer_error = [&](const Error& error) -> Result<Outcome> {
+    if (error.kind == Error::Kind::usage) return unexpected(error);
+    Outcome out;
+    out.exit_code = 1;
+    out.complaints.push_back(error.message);
+    out.json = json{{"command", "instrument"}, {"instrument", options.instrument}, {"good", false},
+                    {"written", nullptr},      {"failures", {error.message}},      {"notes", json::array()}}
+                   .dump();
+    return out;
+  };
+  const auto pivot = calibration::read_markers(rig, options.pivot, options.most_frames, options.progress);
+  if (!pivot) return answer_error(pivot.error());
+  std::vector<calibration::MarkerFrame> opening;
+  if (!options.opening.empty()) {
+    auto read = calibration::read_markers(rig, options.opening, options.most_frames, options.progress);
+    if (!read) return answer_error(read.error());
+    opening = std::move(*read);
+  }
+  const auto result = calibration::fit_instrument(rig, which, *pivot, opening, {}, options.progress);
+  if (!result) return answer_error(result.error());
+
+  // The result may go to another file than the one the cameras came from; that one's other parts stay.
+  Rig target = rig;
+  if (const auto last = last_rig(options.out); !last)
+    return unexpected(last.error());
+  else if (*last)
+    target = **last;
+  target.instruments[which] = result->model;
+  Outcome out;
+  json markers = json::array();
+  out.table = fmt::format(
+      "instrument {}: {} pivot frames, turned by {:.0f} degrees; {} opening frames, opened by {:.1f} degrees\n\n"
+      "marker     p_TM, mm                       moved since the last, mm\n",
+      options.instrument, result->pivot_frames, result->turn_deg, result->opening_frames, result->opening_deg);
+  for (std::size_t m = 0; m < result->model.markers.size(); ++m) {
+    const auto& k = result->model.markers[m];
+    out.table += fmt::format("{:<8} {:>9.3f} {:>9.3f} {:>9.3f} {:>15.3f}\n", k.name, k.p_TM.x, k.p_TM.y, k.p_TM.z,
+                             result->shift_mm[m]);
+    markers.push_back(
+        {{"name", k.name}, {"p_TM_mm", {k.p_TM.x, k.p_TM.y, k.p_TM.z}}, {"shift_mm", result->shift_mm[m]}});
+  }
+  const Vec3 h = result->model.hinge_p_T;
+  out.table += fmt::format(
+      "hinge    {:>9.3f} {:>9.3f} {:>9.3f}{}\n\nerror of the balls' images  {:.3f} px\ntip against the markers     "
+      "+-{:.0f} um; "
+      "single frames put it {:.3f} mm RMS from the divot\n",
+      h.x, h.y, h.z,
+      result->hinge_sigma_mm > 0 ? fmt::format("  +-{:.2f} mm along the arms", result->hinge_sigma_mm) : "  kept",
+      result->rms_px, 1000 * result->tip_sigma_mm, result->divot_rms_mm);
+  for (const std::string& note : result->notes) out.table += "note: " + note + "\n";
+  json answer{{"command", "instrument"},
+              {"instrument", options.instrument},
+              {"good", result->good()},
+              {"pivot_frames", result->pivot_frames},
+              {"opening_frames", result->opening_frames},
+              {"turn_deg", result->turn_deg},
+              {"opening_deg", result->opening_deg},
+              {"rms_px", result->rms_px},
+              {"tip_sigma_um", 1000 * result->tip_sigma_mm},
+              {"divot_rms_mm", result->divot_rms_mm},
+              {"divot_p_R_mm", {result->divot_p_R.x, result->divot_p_R.y, result->divot_p_R.z}},
+              {"hinge_p_T_mm", {h.x, h.y, h.z}},
+              {"hinge_sigma_mm", result->hinge_sigma_mm},
+              {"markers", markers},
+              {"notes", result->notes},
+              {"failures", result->failures},
+              {"written", nullptr}};
+  const bool write = !options.out.empty() && (result->good() || options.force);
+  if (write) {
+    const bool whole = target.cameras.size() == kCameras;
+    const auto saved = whole ? config::save_rig(options.out, target) : config::save_partial_rig(options.out, target);
+    if (!saved) return unexpected(saved.error());
+    answer["written"] = options.out.string();
+    out.table += "written: " + options.out.string() + "\n";
+  }
+  out.complaints = result->failures;
+  if (!result->good()) {
+    out.exit_code = write ? 0 : 1;
+    out.complaints.push_back(write ? "written all the same, because of --force" : "nothing is written");
+  }
+  out.json = answer.dump();
+  return out;
+}
+
+Result<Outcome> check_rig(const CheckOptions& options) {
+  const auto rig = config::load_rig(options.rig);
+  if (!rig) return unexpected(rig.error());
+  if (!(options.bar_mm > 0 && options.bar_mm <= 1000))
+    return usage_error(fmt::format(
+        "--bar-mm is {:g}, must be above 0, at most 1000: the distance of the balls' centres", options.bar_mm));
+  if (!(options.ball_mm > 0 && options.ball_mm <= 50))
+    return usage_error(
+        fmt::format("--ball-mm is {:g}, must be above 0, at most 50: the balls' diameter", options.ball_mm));
+  if (options.balls.size() != 2) return usage_error("--balls names two markers, e.g. left.tail,right.tail");
+  std::array<std::size_t, 2> ends{};
+  for (std::size_t e = 0; e < 2; ++e) {
+    bool found = false;
+    std::string known;
+    for (std::size_t i = 0; i < rig->instruments.size(); ++i)
+      for (std::size_t m = 0; m < rig->instruments[i].markers.size(); ++m) {
+        const std::string name = rig->instruments[i].name + "." + rig->instruments[i].markers[m].name;
+        known += (known.empty() ? "" : ", ") + name;
+        if (name == options.balls[e]) ends[e] = 3 * i + m, found = true;
+      }
+    if (!found) return usage_error("--balls " + options.balls[e] + ": must be one of " + known);
+  }
+  if (ends[0] == ends[1]) return usage_error("--balls " + options.balls[0] + ": the two balls must differ in colour");
+  const auto frames = calibration::read_markers(*rig, options.frames, options.most_frames, options.progress);
+  if (!frames) {
+    if (frames.error().kind == Error::Kind::usage) return unexpected(frames.error());
+    Outcome out;
+    out.exit_code = 1;
+    out.complaints.push_back(frames.error().message);
+    out.json = json{{"command", "check"}, {"verdict", nullptr}, {"reasons", {frames.error().message}}}.dump();
+    return out;
+  }
+  const calibration::BarCheck check =
+      calibration::check_bar(*rig, *frames, ends[0], ends[1], options.bar_mm, options.ball_mm);
+  Outcome out;
+  out.exit_code = check.verdict == calibration::Verdict::alert || check.verdict == calibration::Verdict::fail;
+  out.table = fmt::format(
+      "{}\n\nbar      {:.3f} mm measured, {:+.3f} +-{:.3f} mm from its length; single frames scatter by {:.3f} mm, "
+      "{:.3f} mm at worst\n"
+      "frames   {} of {} show both balls\n",
+      name_of(check.verdict), check.length_mm, check.error_mm, check.sigma_mm, check.spread_mm, check.worst_mm,
+      check.placed, check.frames);
+  json cameras = json::array();
+  for (std::size_t c = 0; c < check.camera_px.size(); ++c) {
+    out.table +=
+        fmt::format("{:<8} {}\n", rig->cameras[c].name,
+                    check.camera_seen[c] > 0 ? fmt::format("{:.2f} px from where the others put the balls ({} times)",
+                                                           check.camera_px[c], check.camera_seen[c])
+                                             : "saw none together with two others");
+    cameras.push_back({{"name", rig->cameras[c].name}, {"off_px", check.camera_px[c]}, {"seen", check.camera_seen[c]}});
+  }
+  for (const std::string& reason : check.reasons) out.table += reason + "\n";
+  out.json = json{{"command", "check"},           {"verdict", name_of(check.verdict)},
+                  {"bar_mm", options.bar_mm},     {"length_mm", check.length_mm},
+                  {"error_mm", check.error_mm},   {"sigma_mm", check.sigma_mm},
+                  {"spread_mm", check.spread_mm}, {"worst_mm", check.worst_mm},
+                  {"frames", check.frames},       {"placed", check.placed},
+                  {"cameras", cameras},           {"reasons", check.reasons}}
+                 .dump();
+  return out;
 }
 
 }  // namespace ligature::calibrate

@@ -44,8 +44,29 @@ struct Outcome {
   std::vector<std::string> complaints;  ///< lines for standard error
 };
 
+struct InstrumentOptions {
+  std::filesystem::path rig;             ///< rig file of calibrated cameras
+  std::filesystem::path pivot, opening;  ///< recordings; opening may be empty
+  std::string instrument = "left";
+  std::filesystem::path out;  ///< empty: only tell
+  bool force = false;
+  std::size_t most_frames = 300;
+  calibration::ProgressFunction progress;
+};
+
+struct CheckOptions {
+  std::filesystem::path rig, frames;
+  double bar_mm = 0, ball_mm = 5;
+  std::vector<std::string> balls{"left.tail", "right.tail"};  ///< whose colours the bar's balls have
+  std::size_t most_frames = 300;
+  calibration::ProgressFunction progress;
+};
+
 /// Errors: usage; nothing was written. A calibration that cannot be made or fails its limits is an outcome (exit 1).
 Result<Outcome> calibrate_intrinsics(const IntrinsicsOptions& options);
 Result<Outcome> calibrate_rig(const RigOptions& options);
+Result<Outcome> calibrate_instrument(const InstrumentOptions& options);
+/// pass and note: exit 0; alert and fail: exit 1. Writes nothing.
+Result<Outcome> check_rig(const CheckOptions& options);
 
 }  // namespace ligature::calibrate

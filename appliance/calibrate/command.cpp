@@ -26,6 +26,21 @@ grid's middle is R's origin, its printed side looks up; without it R stays where
 Exit 1 and nothing written when it fails a limit, unless --force.
 Example: ligature calibrate rig --board checkerboard:9x6:25mm --frames board --origin 0 --out rig.toml --picture rig.png)";
 
+constexpr const char* kInstrumentFooter =
+    R"(Two recordings in the layout of `track`. --pivot: the closed tip stays in a divot while the forceps are turned and tilted about
+it as far as they go, ten seconds. --opening: the forceps held in view, opened and closed slowly a few times; without it T's
+directions and the hinge stay. Needs calibrated cameras. Exit 1 and nothing written when it fails a limit, unless --force.
+Example: ligature calibrate instrument --instrument left --rig rig.toml --pivot pivot --opening opening --out rig.toml)";
+
+constexpr const char* kCheckFooter =
+    R"(Move the bar slowly through the working volume for ten seconds, both balls in view. The answer is the first line:
+pass   nothing to do
+note   error of the length above 0.10 mm, or a camera 0.5 px off the others: calibrate this week
+alert  0.20 mm or 1.0 px: calibrate today
+fail   0.50 mm or 3.0 px, or the bar was not seen: nobody trains before it is calibrated
+Exit: 0 pass or note, 1 alert or fail, 2 refused.
+Example: ligature calibrate check --rig rig.toml --frames bar --bar-mm 80)";
+
 }  // namespace
 
 struct Arguments {
@@ -33,6 +48,9 @@ struct Arguments {
   CLI::App *intrinsics = nullptr, *rig = nullptr;
   IntrinsicsOptions intrinsics_options;
   RigOptions rig_options;
+  CLI::App *instrument = nullptr, *check = nullptr;
+  InstrumentOptions instrument_options;
+  CheckOptions check_options;
   double max_tip_um = 100, working_distance_mm = 0;
   bool json = false;
 };
@@ -86,6 +104,29 @@ Command::Command(CLI::App& app) : arguments_(std::make_unique<Arguments>()) {
       ->capture_default_str();
   a.rig->add_option("--cameras", a.rig_options.cameras, "which cameras, e.g. C0,C1; default: all four")->delimiter(',');
   a.rig->footer(kRigFooter);
+
+  InstrumentOptions& i = a.instrument_options;
+  a.instrument = a.verb->add_subcommand("instrument", "where a forceps' markers are, from turning it about its tip");
+  a.instrument->add_option("--instrument", i.instrument, "left or right")->required();
+  a.instrument->add_option("--rig", i.rig, "rig file of the calibrated cameras")->required();
+  a.instrument->add_option("--pivot", i.pivot, "recording: turned about the closed tip in a divot")->required();
+  a.instrument->add_option("--opening", i.opening, "recording: opened and closed");
+  a.instrument->add_option("--out", i.out, "rig file to write, usually the same; without: only tell");
+  a.instrument->add_flag("--force", i.force, "write even what fails its limits");
+  a.instrument->add_flag("--json", a.json, "print one JSON object instead of the table");
+  a.instrument->footer(kInstrumentFooter);
+
+  CheckOptions& k = a.check_options;
+  a.check = a.verb->add_subcommand("check", "the daily check with a bar of known length: pass, note, alert or fail");
+  a.check->add_option("--rig", k.rig, "rig file")->required();
+  a.check->add_option("--frames", k.frames, "recording of the bar")->required();
+  a.check->add_option("--bar-mm", k.bar_mm, "distance of the balls' centres")->required();
+  a.check->add_option("--ball-mm", k.ball_mm, "diameter of the balls")->capture_default_str();
+  a.check->add_option("--balls", k.balls, "markers whose colours the balls have")
+      ->delimiter(',')
+      ->capture_default_str();
+  a.check->add_flag("--json", a.json, "print one JSON object instead of the table");
+  a.check->footer(kCheckFooter);
 }
 
 bool Command::asked_for() const {
@@ -111,8 +152,11 @@ int Command::run(const std::atomic<bool>& stop) const {
     if (a.working_distance_mm > 0) o->working_distance_mm = a.working_distance_mm;
     o->progress = progress;
   }
-  const auto outcome =
-      a.intrinsics->parsed() ? calibrate_intrinsics(a.intrinsics_options) : calibrate_rig(a.rig_options);
+  a.instrument_options.progress = a.check_options.progress = progress;
+  const auto outcome = a.intrinsics->parsed()   ? calibrate_intrinsics(a.intrinsics_options)
+                       : a.rig->parsed()        ? calibrate_rig(a.rig_options)
+                       : a.instrument->parsed() ? calibrate_instrument(a.instrument_options)
+                                                : check_rig(a.check_options);
   if (told) fmt::print(stderr, "\r\033[K");
   if (!outcome) {
     fmt::print(stderr, "{}\n", outcome.error().message);

@@ -87,8 +87,6 @@ TEST(Checkerboard, CornersAreFoundToATenthOfAPixelAtAnySizeTurnAndLens) {
     const Errors e = errors_of(d, board, camera, X);
     EXPECT_LT(e.rms, 0.1) << c.w << "x" << c.h;
     EXPECT_LT(e.worst, 0.35) << c.w << "x" << c.h;
-    printf("%dx%d rms %.4f worst %.4f mean %.4f %.4f edge %.2f\n", c.w, c.h, e.rms, e.worst, e.mean_u, e.mean_v,
-           d.edge_px);
   }
 }
 
@@ -116,8 +114,6 @@ TEST(Charuco, CornersAreFoundToATenthOfAPixelInBothLayoutsAndPartly) {
     EXPECT_EQ(detector.board().dictionary.substr(0, 8), drawn.dictionary.substr(0, 8));
     EXPECT_GT(d.corners.size(), drawn.corners() / 3);
     const Errors e = errors_of(d, drawn, camera, X);
-    printf("%s %zu of %zu rms %.4f worst %.4f mean %.4f %.4f\n", c.board, d.corners.size(), drawn.corners(), e.rms,
-           e.worst, e.mean_u, e.mean_v);
     EXPECT_LT(e.rms, 0.1) << c.board;
     EXPECT_LT(std::hypot(e.mean_u, e.mean_v), 0.03) << c.board;
   }
