@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "appliance/calibrate/command.hpp"
+#include "appliance/doctor/camera_list.hpp"
 #include "appliance/doctor/doctor.hpp"
 #include "appliance/run/fault_text.hpp"
 #include "appliance/run/replay.hpp"
@@ -328,6 +329,25 @@ int replay(const std::string& directory, bool json) {
   return same ? 0 : 1;
 }
 
+int diagnose(bool as_json, bool only_cameras) {
+  if (only_cameras) {
+    const doctor::CameraList cameras = doctor::list_cameras(true);
+    fmt::print("{}", as_json ? nlohmann::json{{"cameras", doctor::camera_report(true)}}.dump(2) + "\n" : cameras.text);
+    return cameras.count > 0 ? 0 : 1;
+  }
+  const auto findings = doctor::examine();
+  if (as_json) {
+    nlohmann::json report = doctor::report(findings);
+    report["cameras"] = doctor::camera_report(false);
+    fmt::print("{}\n", report.dump(2));
+  } else {
+    fmt::print("{}", doctor::table(findings));
+    if (const doctor::CameraList cameras = doctor::list_cameras(false); cameras.count > 0)
+      fmt::print("\nCameras, as a profile names them:\n{}", cameras.text);
+  }
+  return doctor::fit(findings) ? 0 : 1;
+}
+
 int run_command(int argc, char** argv) {
   CLI::App app{"Ligature: the firmware of a microsurgery training appliance"};
   app.set_version_flag("--version", appliance::version_line());
@@ -369,10 +389,12 @@ int run_command(int argc, char** argv) {
       ->default_str(appliance::default_state());
   run_verb->add_option("--socket", arguments.socket, "where the config shell listens; with --config");
 
-  bool doctor_json = false;
+  bool doctor_json = false, doctor_cameras = false;
   CLI::App* doctor_verb = app.add_subcommand("doctor", "is this machine fit for real time, and what to do if not");
   doctor_verb->add_flag("--json", doctor_json, "print the findings as one JSON object");
-  doctor_verb->footer("Example: ligature doctor");
+  doctor_verb->add_flag("--cameras", doctor_cameras,
+                        "only the cameras: serial, path, formats, sizes, rates, controls; exit 1 when there is none");
+  doctor_verb->footer("Example: ligature doctor --cameras");
 
   CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, rod, coupling, cones, knots");
   bench_verb->prefix_command();
@@ -480,12 +502,7 @@ int run_command(int argc, char** argv) {
     return calibrate_verb.run(stop_request);
   }
   if (*replay_verb) return replay(replay_directory, replay_json);
-  const auto findings = doctor::examine();
-  if (doctor_json)
-    fmt::print("{}\n", doctor::report(findings).dump(2));
-  else
-    fmt::print("{}", doctor::table(findings));
-  return doctor::fit(findings) ? 0 : 1;
+  return diagnose(doctor_json, doctor_cameras);
 }
 
 }  // namespace

@@ -92,6 +92,7 @@ class TrackingLoop {
   std::array<std::uint64_t, kCameras> trigger_of_{};  ///< that the image at the front of a camera's link belongs to
   std::array<bool, kCameras> matched_{};              ///< ... if it belongs to any
   std::uint64_t regrouped_seen_ = 0;
+  std::int64_t regrouped_said_ns_ = INT64_MIN / 2;
   bool skewed_ = false;
   std::uint32_t skew_streak_ = 0;  ///< triggers in a row that say the contrary of skewed_
   std::array<bool, kCameras> camera_refused_{};

@@ -264,7 +264,8 @@ Result<void> Session::make_parts() {
   if (!instance) return unexpected(instance.error());
   instance_ = std::make_unique<doctor::InstanceLock>(std::move(*instance));
 
-  auto opened = open_cameras(setup_.profile, setup_.rig, setup_.duration_s);
+  auto opened = open_cameras(setup_.profile, setup_.rig, setup_.duration_s,
+                             options_.devices != nullptr ? *options_.devices : drivers::kernel_calls());
   if (!opened) return unexpected(opened.error());
 
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());

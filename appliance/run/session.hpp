@@ -8,6 +8,7 @@
 #include <string>
 
 #include "config/profile_file.hpp"
+#include "drivers/camera/v4l2/device_calls.hpp"
 #include "sim/base/result.hpp"
 
 namespace ligature::appliance {
@@ -16,10 +17,11 @@ class SessionPort;
 
 struct RunOptions {
   config::Profile profile;
-  std::filesystem::path out;            ///< folder for all results; empty: nothing is written
-  std::optional<double> duration_s;     ///< wins over the profile's
-  std::filesystem::path record;         ///< what the cameras saw goes here; empty: not recorded
-  std::filesystem::path instance_lock;  ///< empty: the machine's own, so that two appliances never run at once
+  std::filesystem::path out;                ///< folder for all results; empty: nothing is written
+  std::optional<double> duration_s;         ///< wins over the profile's
+  std::filesystem::path record;             ///< what the cameras saw goes here; empty: not recorded
+  std::filesystem::path instance_lock;      ///< empty: the machine's own, so that two appliances never run at once
+  drivers::DeviceCalls* devices = nullptr;  ///< where cameras are opened; null: the kernel
   const std::atomic<bool>* stop_request = nullptr;  ///< set by SIGINT and SIGTERM
   bool strict = false;                              ///< a missed deadline is exit 1
   SessionPort* port = nullptr;                      ///< the config shell's, where there is one; outlives the session

@@ -100,9 +100,9 @@ double rate_of(const drivers::RecordingIndex& index, double otherwise_hz) {
 }
 
 /// What is plugged in, for the line that says why none can be used.
-std::string devices_there() {
+std::string devices_there(drivers::DeviceCalls& calls) {
   std::array<drivers::DeviceInfo, drivers::kMaxVideoNodes> devices;
-  const std::size_t count = drivers::list_devices(drivers::kernel_calls(), devices);
+  const std::size_t count = drivers::list_devices(calls, devices);
   if (count == 0) return "no camera is plugged in";
   std::string text = "there are";
   for (std::size_t i = 0; i < count; ++i)
@@ -112,7 +112,8 @@ std::string devices_there() {
   return text;
 }
 
-Result<void> open_devices(const config::Profile& profile, const drivers::Rig& rig, CameraSources& out) {
+Result<void> open_devices(const config::Profile& profile, const drivers::Rig& rig, drivers::DeviceCalls& calls,
+                          CameraSources& out) {
   bool any = false;
   std::string missing;
   for (std::size_t c = 0; c < kCameras; ++c) {
@@ -141,7 +142,7 @@ Result<void> open_devices(const config::Profile& profile, const drivers::Rig& ri
     p.stamp = d.stamp;
     p.shutter = d.shutter;
     p.buffers = d.buffers;
-    auto camera = drivers::V4l2Camera::create(std::move(p));
+    auto camera = drivers::V4l2Camera::create(std::move(p), calls);
     if (!camera) {
       Error why = camera.error();
       why.message = fmt::format("{}: camera {}: {}", profile.file.string(), model.name, why.message);
@@ -152,14 +153,15 @@ Result<void> open_devices(const config::Profile& profile, const drivers::Rig& ri
     out.sources[c] = std::move(*camera);
   }
   if (!any)
-    return unavailable(
-        fmt::format("{}: none of the cameras {} is plugged in: {}", profile.file.string(), missing, devices_there()));
+    return unavailable(fmt::format("{}: none of the cameras {} is plugged in: {}", profile.file.string(), missing,
+                                   devices_there(calls)));
   return {};
 }
 
 }  // namespace
 
-Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s) {
+Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s,
+                                   drivers::DeviceCalls& devices) {
   CameraSources out;
   out.rate_hz = profile.cameras.rate_hz;
   if (profile.cameras.source == config::CameraSettings::Source::recorded) {
@@ -195,7 +197,7 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
                         "virtual rig: choose cameras.source = \"virtual\"",
                         profile.file.string()));
     out.live = true;
-    if (auto opened = open_devices(profile, rig, out); !opened) return unexpected(opened.error());
+    if (auto opened = open_devices(profile, rig, devices, out); !opened) return unexpected(opened.error());
   } else {
     auto path = open_path(profile, rig);
     if (!path) return unexpected(path.error());

@@ -6,6 +6,7 @@
 
 #include "config/profile_file.hpp"
 #include "drivers/camera/frame_source.hpp"
+#include "drivers/camera/v4l2/device_calls.hpp"
 #include "drivers/rig.hpp"
 
 namespace ligature::appliance {
@@ -19,6 +20,7 @@ struct CameraSources {
 /// @param duration_s  of the run; the virtual rig ends with it
 /// Errors: usage, naming the file or key; unavailable, when no camera can be opened. Devices that are not there are no
 /// error as long as one is: they are looked for while the session runs.
-Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s);
+Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s,
+                                   drivers::DeviceCalls& devices = drivers::kernel_calls());
 
 }  // namespace ligature::appliance

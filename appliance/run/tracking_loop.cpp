@@ -162,8 +162,10 @@ void TrackingLoop::match(std::size_t c) noexcept {
   const auto trigger = matcher_.assign(c, set.mid_exposure_ns);
   matched_[c] = trigger.has_value();
   if (trigger) trigger_of_[c] = *trigger;
-  if (matcher_.regrouped() != regrouped_seen_) {
+  constexpr std::int64_t kSayAgain_ns = 10 * rt::kNsPerS;  // the report has their number
+  if (matcher_.regrouped() != regrouped_seen_ && set.mid_exposure_ns - regrouped_said_ns_ > kSayAgain_ns) {
     regrouped_seen_ = matcher_.regrouped();
+    regrouped_said_ns_ = set.mid_exposure_ns;
     pipeline_.tracking_events.push({LoopEvent::Kind::regrouped, 0, set.mid_exposure_ns});
   }
 }

@@ -52,6 +52,8 @@ std::string describe(const CameraEvent& event) {
       return "gives no monotonic time stamps: times of arrival are used, less exact by a millisecond or more";
     case Kind::bad_time:
       return "a time stamp cannot be (" + number(event.got) + " ms from now): times of arrival are used instead";
+    case Kind::distrusted:
+      return "its time stamps are wrong too often: times of arrival are used, less exact by a millisecond or more";
     case Kind::frames_lost:
       return number(event.got) + " images lost between the sensor and us";
     case Kind::sequence_restart:

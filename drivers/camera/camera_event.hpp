@@ -34,8 +34,9 @@ struct CameraEvent {
     control_refused,   ///< text = key, wanted, got, error
     rate_differs,      ///< wanted, got [Hz]
     no_device_time,    ///< no monotonic time stamps: those of arrival are used
-    bad_time,          ///< a stamp that cannot be: arrival is used; the first of its kind in a row
-    frames_lost,       ///< got = how many, by the device's sequence; the first gap in a second
+    bad_time,          ///< a stamp that cannot be, got ms from now: arrival is used; at most every ten seconds
+    distrusted,        ///< such stamps came too often: arrival counts until it is connected anew
+    frames_lost,       ///< got = how many since it was said last, at most every ten seconds
     sequence_restart,  ///< the device counts from somewhere else: time says what was lost
     corrupt,           ///< image incomplete or not decodable, the first in a row
     stalled,           ///< no image for got seconds: the stream is started again

@@ -3,7 +3,6 @@
 #include <turbojpeg.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <opencv2/imgproc.hpp>
 
@@ -62,11 +61,6 @@ int bayer_code(PixelFormat format) {
 }
 
 }  // namespace
-
-const char* name_of(PixelFormat format) {
-  constexpr std::array names{"yuyv", "mjpeg", "grey", "bayer_rggb", "bayer_grbg", "bayer_gbrg", "bayer_bggr"};
-  return names[static_cast<std::size_t>(format)];
-}
 
 std::size_t row_bytes(PixelFormat format, int width_px) {
   if (format == PixelFormat::mjpeg) return 0;

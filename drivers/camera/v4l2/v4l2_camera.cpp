@@ -13,11 +13,13 @@ namespace {
 
 using Kind = CameraEvent::Kind;
 constexpr std::int64_t kNsPerMs = 1'000'000, kNsPerS = 1'000'000'000;
-constexpr int kSlice_ms = 100;                   // the longest that next() waits
-constexpr std::int64_t kRetry_ns = kNsPerS / 2;  // between looks for a device that is not there
-constexpr std::int64_t kStall_ns = kNsPerS;      // without an image: start the stream again
-constexpr std::int64_t kFuture_ns = kNsPerMs;    // a stamp may be so far ahead of our clock
-constexpr std::int64_t kOldest_ns = kNsPerS;     // ... and so far behind it
+constexpr int kSlice_ms = 100;                       // the longest that next() waits
+constexpr std::int64_t kRetry_ns = kNsPerS / 2;      // between looks for a device that is not there
+constexpr std::int64_t kStall_ns = kNsPerS;          // without an image: start the stream again
+constexpr std::int64_t kFuture_ns = kNsPerMs;        // a stamp may be so far ahead of our clock
+constexpr std::int64_t kOldest_ns = kNsPerS;         // ... and so far behind it
+constexpr std::int64_t kSayAgain_ns = 10 * kNsPerS;  // what goes on is said so often
+constexpr int kBadCost = 8, kDistrust = 64;          // a wrong stamp is worth eight right ones; so much is too much
 
 }  // namespace
 
@@ -33,7 +35,6 @@ struct V4l2Camera::State {
   std::int64_t start_ns = 0;
 
   // Of the connection.
-  bool ever_connected = false;
   Kind refused_with = Kind::connected;  ///< last reason for not connecting that was said
   int refused_error = 0;
   std::int64_t retry_at_ns = 0;
@@ -43,11 +44,13 @@ struct V4l2Camera::State {
   bool seen = false;
   std::uint64_t number = 0;  ///< trigger number given to it
   std::uint32_t device_sequence = 0;
-  std::int64_t stamp_ns = 0;  ///< as the device told, or arrival
-  std::int64_t taken_mid_ns = INT64_MIN;
+  std::int64_t mid_ns = 0;
+  std::int64_t taken_mid_ns = INT64_MIN;  ///< of the newest that was handed over
   std::int64_t period_ns = 0;
-  bool bad_stamp = false, no_stamp_said = false, corrupt = false, restart_said = false;
-  std::int64_t lost_said_ns = INT64_MIN / 2;
+  int bad_stamps = 0;  ///< score; kDistrust: arrival counts until the next connection
+  bool by_arrival = false, no_stamp_said = false, corrupt = false, restart_said = false;
+  std::int64_t bad_said_ns = INT64_MIN / 2, lost_said_ns = INT64_MIN / 2;
+  std::uint64_t lost_unsaid = 0;
 
   void say(Kind kind, int error = 0, double wanted = 0, double got = 0) noexcept {
     CameraEvent event;
@@ -64,18 +67,21 @@ struct V4l2Camera::State {
 
   bool connect() noexcept {
     CameraEvent why;
+    EventQueue said;
     const std::int64_t now = calls.now_ns();
-    if (!stream.connect(why, events)) {
+    const bool connected = stream.connect(why, said);
+    for (CameraEvent event; connected && said.pop(event);) say(event);
+    if (!connected) {
       retry_at_ns = calls.now_ns() + kRetry_ns;
       if (why.kind != refused_with || why.error != refused_error) say(why);
       refused_with = why.kind, refused_error = why.error;
       return false;
     }
     refused_with = Kind::connected, refused_error = 0;
-    ever_connected = true;
     image_at_ns = std::max(now, calls.now_ns());
     period_ns = stream.period_ns();
-    no_stamp_said = bad_stamp = corrupt = false;
+    no_stamp_said = by_arrival = corrupt = false;
+    bad_stamps = 0;
     counters.connections.fetch_add(1, std::memory_order_relaxed);
     counters.controls_refused.store(stream.controls_refused(), std::memory_order_relaxed);
     counters.streaming.store(true, std::memory_order_relaxed);
@@ -93,9 +99,9 @@ struct V4l2Camera::State {
     retry_at_ns = calls.now_ns() + (error == ENODEV ? kRetry_ns : kRetry_ns / 5);
   }
 
-  /// The device's stamp of this image, or arrival where it cannot be believed.
+  /// When an image was taken and when it was there: by the device's stamp, or by arrival where that cannot be believed.
   struct Moment {
-    std::int64_t stamp_ns, mid_ns, ready_ns;
+    std::int64_t mid_ns, ready_ns;
   };
   Moment moment_of(const v4l2_buffer& buffer, std::int64_t now) noexcept {
     StampAt at = params.stamp;
@@ -103,52 +109,66 @@ struct V4l2Camera::State {
     if (at == StampAt::device)
       at = (buffer.flags & V4L2_BUF_FLAG_TSTAMP_SRC_MASK) == V4L2_BUF_FLAG_TSTAMP_SRC_SOE ? StampAt::exposure_start
                                                                                           : StampAt::frame_end;
-    std::int64_t stamp =
-        std::int64_t{buffer.timestamp.tv_sec} * kNsPerS + std::int64_t{buffer.timestamp.tv_usec} * 1000;
-    const bool monotonic = (buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) == V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
-    const bool possible = stamp <= now + kFuture_ns && stamp >= now - kOldest_ns && (!seen || stamp > stamp_ns);
-    if (!monotonic && !no_stamp_said) say(Kind::no_device_time), no_stamp_said = true;
-    if (monotonic && !possible) {
-      counters.bad_time.fetch_add(1, std::memory_order_relaxed);
-      if (!bad_stamp) say(Kind::bad_time, 0, 0, static_cast<double>(stamp - now) * 1e-6);
-    }
-    bad_stamp = monotonic && !possible;
-    if (!monotonic || !possible) stamp = now, at = StampAt::frame_end;
     const std::int64_t readout = std::llround(params.readout_ms * 1e6);
-    const std::int64_t mid = stamp + to_mid_exposure_ns(at, params.shutter, stream.exposure_ns(), readout);
-    return {stamp, mid, at == StampAt::frame_end ? std::min(stamp, now) : now};
+    const auto mid_of = [&](StampAt moment, std::int64_t stamp) {
+      return stamp + to_mid_exposure_ns(moment, params.shutter, stream.exposure_ns(), readout);
+    };
+    const std::int64_t stamp =
+        std::int64_t{buffer.timestamp.tv_sec} * kNsPerS + std::int64_t{buffer.timestamp.tv_usec} * 1000;
+    by_arrival = true;
+    if ((buffer.flags & V4L2_BUF_FLAG_TIMESTAMP_MASK) != V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC) {
+      if (!no_stamp_said) say(Kind::no_device_time), no_stamp_said = true;
+    } else if (bad_stamps < kDistrust) {
+      // Until the session has begun images may lie and wait for any time.
+      by_arrival = stamp > now + kFuture_ns || (seen && (stamp < now - kOldest_ns || mid_of(at, stamp) <= mid_ns));
+      if (by_arrival) note_bad_stamp(stamp, now);
+      if (!by_arrival && bad_stamps > 0) --bad_stamps;
+    }
+    if (by_arrival) return {mid_of(StampAt::frame_end, now), now};
+    return {mid_of(at, stamp), at == StampAt::frame_end ? std::min(stamp, now) : now};
+  }
+  void note_bad_stamp(std::int64_t stamp, std::int64_t now) noexcept {
+    counters.bad_time.fetch_add(1, std::memory_order_relaxed);
+    bad_stamps += kBadCost;
+    if (bad_stamps >= kDistrust) {
+      say(Kind::distrusted);
+    } else if (now - bad_said_ns > kSayAgain_ns) {
+      say(Kind::bad_time, 0, 0, static_cast<double>(stamp - now) * 1e-6);
+      bad_said_ns = now;
+    }
   }
 
   /// Numbers the trigger. @return triggers lost before it
-  std::uint64_t count(const v4l2_buffer& buffer, std::int64_t stamp) noexcept {
-    if (!seen) {
-      seen = true;
-      fresh_connection = false;
-      device_sequence = buffer.sequence, stamp_ns = stamp;
-      return 0;
-    }
-    const double periods = static_cast<double>(stamp - stamp_ns) / static_cast<double>(period_ns);
-    const std::int64_t by_time = std::max<std::int64_t>(1, std::llround(std::min(periods, 1e9)));
+  std::uint64_t count(const v4l2_buffer& buffer, std::int64_t mid) noexcept {
+    const bool first = !seen, anew = fresh_connection;
+    const std::int64_t between = mid - mid_ns;
     const auto by_device = static_cast<std::int64_t>(static_cast<std::int32_t>(buffer.sequence - device_sequence));
+    fresh_connection = false;
+    device_sequence = buffer.sequence, mid_ns = mid;
+    seen = mid >= start_ns;
+    if (first) return 0;
+    const double periods = static_cast<double>(between) / static_cast<double>(period_ns);
+    const std::int64_t by_time = std::max<std::int64_t>(1, std::llround(std::min(periods, 1e9)));
     std::int64_t step = by_device;
-    if (fresh_connection) {
-      step = by_time;  // the device began to count anew
+    if (anew) {
+      step = by_time;
     } else if (by_device < 1 || by_device > by_time + 2 + by_time / 4) {
       step = by_time;
       if (!restart_said) say(Kind::sequence_restart, 0, static_cast<double>(by_time), static_cast<double>(by_device));
       restart_said = true;  // a driver that does not count at all is said once
     } else {
       restart_said = false;
-      const std::int64_t between = (stamp - stamp_ns) / by_device;
-      if (!bad_stamp && between > period_ns / 2 && between < 4 * period_ns) period_ns += (between - period_ns) / 16;
+      const std::int64_t one = between / by_device;
+      if (!by_arrival && one > period_ns / 2 && one < 4 * period_ns) period_ns += (one - period_ns) / 16;
     }
-    fresh_connection = false;
-    device_sequence = buffer.sequence, stamp_ns = stamp;
     number += static_cast<std::uint64_t>(step);
     const auto lost = static_cast<std::uint64_t>(step - 1);
-    if (lost > 0) {
-      counters.lost.fetch_add(lost, std::memory_order_relaxed);
-      if (stamp - lost_said_ns > kNsPerS) say(Kind::frames_lost, 0, 0, static_cast<double>(lost)), lost_said_ns = stamp;
+    if (anew) return lost;  // while it was away: missing triggers, but nothing got lost on the way
+    counters.lost.fetch_add(lost, std::memory_order_relaxed);
+    lost_unsaid += lost;
+    if (lost_unsaid > 0 && mid - lost_said_ns > kSayAgain_ns) {
+      say(Kind::frames_lost, 0, 0, static_cast<double>(lost_unsaid));
+      lost_said_ns = mid, lost_unsaid = 0;
     }
     return lost;
   }
@@ -189,7 +209,8 @@ FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
     if (broke != 0) break;
     const std::int64_t now = calls.now_ns();
     if (fetched > 0) {
-      counters.overrun.fetch_add(1, std::memory_order_relaxed);
+      const bool spoilt = (newest.flags & V4L2_BUF_FLAG_ERROR) != 0;
+      (spoilt ? counters.corrupt : counters.overrun).fetch_add(1, std::memory_order_relaxed);
       ++lost;
       if ((broke = stream.give_back(newest)) != 0) break;
     }
@@ -197,7 +218,7 @@ FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
     ++fetched;
     image_at_ns = now;
     moment = moment_of(newest, now);
-    lost += count(newest, moment.stamp_ns);
+    lost += count(newest, moment.mid_ns);
   }
   if (broke != 0 && broke != -EAGAIN) {
     drop(broke == -ENODEV ? Kind::gone : Kind::stalled, -broke);
@@ -225,7 +246,7 @@ FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
   frame.lost = static_cast<std::uint32_t>(std::min<std::uint64_t>(lost, UINT32_MAX));
   frame.mid_exposure_ns = moment.mid_ns - start_ns;
   frame.delivery_ns = moment.ready_ns - start_ns;
-  // From before the session, or out of order through a changed kind of stamp: nobody can use it.
+  // From before the session, or not after the one before because stamps and arrival changed places.
   if (frame.mid_exposure_ns < 0 || moment.mid_ns <= taken_mid_ns) return FrameStatus::timeout;
   taken_mid_ns = moment.mid_ns;
   if (whole) counters.images.fetch_add(1, std::memory_order_relaxed);

@@ -9,26 +9,6 @@
 namespace ligature::drivers {
 namespace {
 
-std::uint32_t fourcc_of(PixelFormat format) {
-  switch (format) {
-    case PixelFormat::yuyv:
-      return V4L2_PIX_FMT_YUYV;
-    case PixelFormat::mjpeg:
-      return V4L2_PIX_FMT_MJPEG;
-    case PixelFormat::grey:
-      return V4L2_PIX_FMT_GREY;
-    case PixelFormat::bayer_rggb:
-      return V4L2_PIX_FMT_SRGGB8;
-    case PixelFormat::bayer_grbg:
-      return V4L2_PIX_FMT_SGRBG8;
-    case PixelFormat::bayer_gbrg:
-      return V4L2_PIX_FMT_SGBRG8;
-    case PixelFormat::bayer_bggr:
-      return V4L2_PIX_FMT_SBGGR8;
-  }
-  return 0;
-}
-
 /// V4L2_CID_EXPOSURE_ABSOLUTE counts these.
 constexpr double kExposureUnit_ms = 0.1;
 
