@@ -9,7 +9,12 @@
 #endif
 
 // Loops over a block's rows: written out whole, their values stay in registers (3 times faster; GCC stops at fewer).
+// Under a sanitizer, where that takes minutes to compile, they stay loops.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNROLL
+#else
 #define UNROLL _Pragma("GCC unroll 32")
+#endif
 
 namespace ligature::rod {
 namespace {
