@@ -1,6 +1,7 @@
 #include "drivers/tracking/fit.hpp"
 
 #include <Eigen/Cholesky>
+#include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +10,7 @@ namespace {
 
 constexpr int kSteps = 12;
 constexpr double kBend2 = 9, kOut2 = 25;  // 3 and 5 sigma
+constexpr double kExpected2 = 20;         // two degrees of freedom: one view in 20 000 lies beyond
 constexpr double kLongestTurn = 0.5;      // of one step [rad]
 
 using Matrix27 = Eigen::Matrix<double, 2, 7>;
@@ -136,6 +138,26 @@ Choice associate(const FitInput& in, const ForcepsEstimate& x, double gate_px) n
       for (std::size_t k = 0; k < views.count[c]; ++k)
         if (const double d = (views.view[c][k].px - px).norm(); d < nearest)
           nearest = d, choice.of[m][c] = static_cast<std::int8_t>(k);
+    }
+  return choice;
+}
+
+Choice associate_expected(const FitInput& in, const ForcepsEstimate& x, const Matrix7& covariance) noexcept {
+  Choice choice;
+  for (std::size_t m = 0; m < kMarkersEach; ++m)
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      const MarkerViews& views = (*in.sight)[m];
+      Eigen::Vector2d px;
+      Matrix27 J;
+      if (views.count[c] == 0 || !expected(in, m, c, x, px, &J)) continue;
+      const Eigen::Matrix2d foretold = J * covariance * J.transpose();
+      double nearest = kExpected2;
+      for (std::size_t k = 0; k < views.count[c]; ++k) {
+        const Eigen::Vector2d e = views.view[c][k].px - px;
+        const Eigen::Matrix2d S = foretold + in.scale * weight_of(in, views.view[c][k], c).inverse();
+        if (const double d2 = e.dot(S.inverse() * e); d2 < nearest)
+          nearest = d2, choice.of[m][c] = static_cast<std::int8_t>(k);
+      }
     }
   return choice;
 }

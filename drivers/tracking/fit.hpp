@@ -48,6 +48,11 @@ Fit fit(const FitInput& in, ForcepsEstimate start, const Choice& choice, const P
 /// The candidate of each camera nearest to where each marker is expected, within gate_px.
 Choice associate(const FitInput& in, const ForcepsEstimate& x, double gate_px) noexcept;
 
+/// The same with a gate in sigmas of where the prediction puts each image and of the view itself: as wide as the
+/// prediction is uncertain, and as narrow as it is sure.
+/// @param covariance of x as a step
+Choice associate_expected(const FitInput& in, const ForcepsEstimate& x, const Matrix7& covariance) noexcept;
+
 /// How badly x explains what is seen, in units of e^T W e / s: a view counts no more than `cap`, and so does a camera
 /// that sees the colour only elsewhere.
 double misfit(const FitInput& in, const ForcepsEstimate& x, double cap) noexcept;

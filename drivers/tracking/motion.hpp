@@ -15,14 +15,14 @@
 namespace ligature::drivers {
 
 struct MotionParams {
-  double settle_s = 0.2;            ///< tau: an unseen motion dies away
+  double settle_s = 0.5;            ///< tau: an unseen motion dies away
   double speed_sigma = 100;         ///< of a hand just found [mm/s]
   double spin_sigma = 1.5;          ///< [rad/s]
   double opening_rate_sigma = 1;    ///< [rad/s]
   double least_acceleration = 60;   ///< what a resting hand does within a frame [mm/s^2]
   double most_acceleration = 6000;  ///< and a whipping one
   double lever_mm = 50;             ///< acceleration over this is the turn's [rad/s^2]
-  double opening_lever_mm = 60;
+  double opening_lever_mm = 8;      ///< jaws close faster than hands turn
 };
 
 class Motion {

@@ -14,6 +14,7 @@ constexpr std::array<double, ModelBank::kModels> kAcceleration{0, 20, 300};  // 
 constexpr double kStays = 0.97;       // probability that the next step is of the same model
 constexpr double kLeastShare = 1e-6;  // so that none is ever out of the game
 constexpr double kStartSpeed = 100;   // of a hand just found [mm/s]
+constexpr double kDoubt = 3;          // a variance this much larger than the next one's was a prediction's
 constexpr double kLongestStep_s = 0.25;
 
 using Numbers = std::array<double, ModelBank::kAxes>;
@@ -117,10 +118,21 @@ void PoseFilter::update(const InstrumentPose& pose, const PoseVariance& variance
     opening_.start(open, open_variance);
     closed_ = pose.opening_rad * params_.hinge_lever_mm < 0.5 * (params_.closes_below_mm + params_.opens_above_mm);
     started_ = true;
+    doubt_mm2_ = variance.tip[0] + variance.tip[1] + variance.tip[2];
   } else {
     const Eigen::Quaterniond reference = to_eigen(reference_);
     const Eigen::Vector3d turned = log_rotation(to_eigen(pose.X_RT.q) * reference.conjugate());
+    const Numbers before = tip_.at(dt);
     tip_.step(dt, numbers(pose.X_RT.p), variance.tip);
+    const double trace = variance.tip[0] + variance.tip[1] + variance.tip[2];
+    if (doubt_mm2_ > kDoubt * trace) {
+      // The hand was not where it was thought to be: the picture slides there instead of leaping.
+      const Numbers after = tip_.at(0);
+      const Vec3 leap{before[0] - after[0], before[1] - after[1], before[2] - after[2]};
+      if (const double length = norm(leap); length > params_.slide_above_mm)
+        slide_ = slide_ + (1 - params_.slide_above_mm / length) * leap;
+    }
+    doubt_mm2_ = trace;
     turn_.step(dt, numbers(turned), variance.turn);
     opening_.step(dt, open, open_variance);
     const Numbers turn = turn_.at(0);  // small again for the next step

@@ -40,7 +40,8 @@ struct PoseFilterParams {
   double hinge_lever_mm = 120;    ///< from hinge to tip: the gap is the opening times this
   double closes_below_mm = 0.07;  ///< gap
   double opens_above_mm = 0.13;
-  double slide_s = 0.08;        ///< time constant of the way back after a short loss
+  double slide_s = 0.08;        ///< time constant of the way back after a short loss or a poor prediction
+  double slide_above_mm = 0.2;  ///< what a prediction may be off without that
   double slide_within_s = 1.0;  ///< a loss longer than this is no longer slid over: the instrument was gone
 };
 
@@ -92,6 +93,7 @@ class PoseFilter {
   Quat reference_;  // what turn_ turns
   Vec3 slide_{};    // what is still shown of the place before a loss [mm]
   TrackStatus status_ = TrackStatus::lost;
+  double doubt_mm2_ = 0;  // variance of the newest tip
   std::int64_t newest_ns_ = 0;
   bool started_ = false, closed_ = false;
 };

@@ -16,13 +16,17 @@
 namespace ligature::drivers {
 namespace {
 
-constexpr double kMisfitCap = 30;       // a view that a pose does not explain costs as much as one 5.5 sigma off
-constexpr double kExplained = 12;       // a view within this many squared sigmas is explained
-constexpr double kPriorCap = 60;        // nor may the prediction outvote two views
+constexpr double kMisfitCap = 30;  // a view that a pose does not explain costs as much as one 5.5 sigma off
+constexpr double kSurprise = 60;   // squared sigmas off the prediction: seven unknowns never are
+constexpr double kWeak = 2;        // a pose this much less certain than usual leans on the prediction
+constexpr double kTurnReach = 0.15, kTurnSpeed = 10;  // how far off a hand may be found [rad, rad/s]
+constexpr double kOpeningReach = 0.1, kOpeningSpeed = 5;
+constexpr double kStrained = 3;         // squared residuals this much above their variance: pulled by the prediction
 constexpr double kDistinct_mm = 2;      // poses closer than this are one
 constexpr double kRivalMargin = 12;     // a rival this close in misfit is not told apart
 constexpr double kBelowClosed = -0.06;  // noise may make closed jaws look crossed [rad]
 constexpr std::size_t kTried = 4;       // starts that are fitted
+constexpr double kUsual = 0.05;         // share of a frame in what is usual
 constexpr int kScaleMemory = 100;       // frames over which residuals are compared with their variances
 
 double tip_sigma(const Matrix7& covariance) {
@@ -55,6 +59,7 @@ struct Tracker::State {
     ForcepsEstimate last;        // as answered
     std::int64_t last_ns = 0;    // newest trigger whose images had a say
     std::int64_t motion_ns = 0;  // what the motion has been advanced to
+    double usual_sigma = 1e9;    // of the tip while the images say it all [mm]
     double scale = 1;            // running ratio of squared residuals to their variance
     int scale_frames = 4;        // ... taken as 1 for as many at first
     int pending = 0;             // weak fits in a row that agree
@@ -70,6 +75,7 @@ struct Tracker::State {
     Fit fit;
     Matrix7 covariance = Matrix7::Zero();
     double cost = 0;
+    double surprise = 0;  // squared sigmas between it and the prediction
   };
 
   TrackerParams params;
@@ -83,7 +89,10 @@ struct Tracker::State {
   Candidate try_from(const FitInput& in, const ForcepsEstimate& start, const Motion* motion) const noexcept;
   Candidate from_images(const FitInput& in, const Instrument& of, bool fresh) const noexcept;
   Candidate bridged(const FitInput& in, const Instrument& of) const noexcept;
-  bool to_be_believed(Instrument& of, const Candidate& c, bool fresh, double since_s) const noexcept;
+  Candidate choose(const FitInput& in, Instrument& of, bool fresh, double since_s, bool& alone) const noexcept;
+  bool within_reach(const Instrument& of, const Candidate& c, double since_s) const noexcept;
+  bool speaks_for_itself(const Instrument& of, const Candidate& c) const noexcept;
+  bool repeated(Instrument& of, const Candidate& c) const noexcept;
   void follow(Instrument& of, InstrumentPose& out) noexcept;
 };
 
@@ -111,7 +120,8 @@ Tracker::State::Candidate Tracker::State::try_from(const FitInput& in, const For
   c.cost = misfit(in, c.fit.x, kMisfitCap);
   if (motion) {
     const Vector7 off = between(motion->pose(), c.fit.x);
-    c.cost += std::min(kPriorCap, off.dot((motion->pose_covariance() + c.covariance).partialPivLu().solve(off)));
+    c.surprise = off.dot((motion->pose_covariance() + c.covariance).partialPivLu().solve(off));
+    c.cost += std::min(kSurprise, c.surprise);
   }
   c.ok = true;
   return c;
@@ -126,7 +136,7 @@ Tracker::State::Candidate Tracker::State::from_images(const FitInput& in, const 
   Candidate best;
   if (fresh) {
     best = try_from(in, of.motion.pose(), &of.motion);
-    if (best.ok && best.cost < kExplained * in.scale * (seen + 1) && best.fit.choice.views() == seen) return best;
+    if (best.ok && best.surprise < kSurprise && best.fit.choice.views() == seen) return best;
   }
   PointsOfMarkers points;
   for (std::size_t m = 0; m < kMarkersEach; ++m)
@@ -151,36 +161,76 @@ Tracker::State::Candidate Tracker::State::bridged(const FitInput& in, const Inst
   Candidate c;
   Prior prior{of.motion.pose(), of.motion.pose_covariance().inverse()};
   if (!prior.information.allFinite()) return c;
-  const double reach_mm = 3 * tip_sigma(of.motion.pose_covariance());
-  const double gate = std::clamp(cameras[0].f / 300 * reach_mm, params.gate_px, 30.0);
-  const Choice near = associate(in, prior.x, gate);
+  const Choice near = associate_expected(in, prior.x, of.motion.pose_covariance());
   if (near.views() == 0) return c;
   c.fit = fit(in, prior.x, near, &prior);
   if (!c.fit.ok || c.fit.choice.views() == 0 || c.fit.residual_px > params.max_residual_px) return c;
   c.covariance = (c.fit.information + prior.information).inverse();
   c.ok = c.covariance.allFinite() && tip_sigma(c.covariance) < params.max_sigma_tip_mm &&
-         between(prior.x, c.fit.x).dot(prior.information * between(prior.x, c.fit.x)) < kPriorCap;
+         between(prior.x, c.fit.x).dot(prior.information * between(prior.x, c.fit.x)) < kSurprise;
   return c;
 }
 
-bool Tracker::State::to_be_believed(Instrument& of, const Candidate& c, bool fresh, double since_s) const noexcept {
+/// Whether a hand can have got there, however suddenly.
+bool Tracker::State::within_reach(const Instrument& of, const Candidate& c, double since_s) const noexcept {
+  const Vector7 off = between(of.motion.pose(), c.fit.x);
+  return off.segment<3>(3).norm() < 5 + params.jump_speed_mm_per_s * since_s &&
+         off.head<3>().norm() < kTurnReach + kTurnSpeed * since_s &&
+         std::abs(off[6]) < kOpeningReach + kOpeningSpeed * since_s;
+}
+
+/// Three colours at the right distances in three cameras, and the other views do not speak against them.
+bool Tracker::State::speaks_for_itself(const Instrument& of, const Candidate& c) const noexcept {
   int full = 0, seen = 0;
   for (std::size_t m = 0; m < kMarkersEach; ++m) {
     full += std::count_if(c.fit.choice.of[m].begin(), c.fit.choice.of[m].end(), [](auto k) { return k >= 0; }) >= 2;
     for (const std::uint8_t n : of.sight[m].count) seen += n > 0;
   }
-  const bool near = fresh && (c.fit.x.p - of.motion.pose().p).norm() < 5 + params.jump_speed_mm_per_s * since_s;
-  if (near) return true;
-  // Three colours at the right distances in three cameras speak for themselves when the others do not speak against
-  // them; less must say the same several times running.
-  if (2 * c.fit.choice.views() <= seen) return false;
-  if (full == static_cast<int>(kMarkersEach) && std::popcount(c.fit.choice.camera_bits()) >= 3 &&
-      c.fit.residual_px < 1.0)
-    return true;
-  const bool agrees = of.pending > 0 && (c.fit.x.p - of.pending_x.p).norm() < 10;
+  return 2 * c.fit.choice.views() > seen && full == static_cast<int>(kMarkersEach) &&
+         std::popcount(c.fit.choice.camera_bits()) >= 3 && c.fit.residual_px < 1.0;
+}
+
+/// Whether about the same has been said several times running.
+bool Tracker::State::repeated(Instrument& of, const Candidate& c) const noexcept {
+  int seen = 0;
+  for (const MarkerViews& views : of.sight)
+    for (const std::uint8_t n : views.count) seen += n > 0;
+  if (2 * c.fit.choice.views() <= seen) {
+    of.pending = 0;
+    return false;
+  }
+  const Vector7 off = between(of.pending_x, c.fit.x);
+  const bool agrees = of.pending > 0 && off.segment<3>(3).norm() < 10 && off.head<3>().norm() < kTurnReach;
   of.pending = agrees ? of.pending + 1 : 1;
   of.pending_x = c.fit.x;
   return of.pending >= params.confirm_frames;
+}
+
+/// @param alone set to whether the images say it all
+Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument& of, bool fresh, double since_s,
+                                                 bool& alone) const noexcept {
+  Candidate seen = from_images(in, of, fresh);
+  alone = true;
+  if (!fresh) {
+    if (!seen.ok) of.pending = 0;
+    seen.ok = seen.ok && (speaks_for_itself(of, seen) || repeated(of, seen));
+    return seen;
+  }
+  const bool expected = seen.ok && seen.surprise < kSurprise;
+  if (expected && tip_sigma(seen.covariance) < kWeak * of.usual_sigma) return seen;
+  // A startled hand is where nothing was expected of it: all views agree, and with the prediction hardly any do.
+  const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s);
+  const auto strained = [&](const Candidate& c) {
+    return 3 * c.fit.choice.views() < 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows;
+  };
+  if (Candidate joint = bridged(in, of); joint.ok && !(startled && strained(joint))) {
+    alone = false;
+    return joint;
+  }
+  if (expected) return seen;
+  if (!seen.ok) of.pending = 0;
+  seen.ok = seen.ok && ((speaks_for_itself(of, seen) && within_reach(of, seen, since_s)) || repeated(of, seen));
+  return seen;
 }
 
 void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
@@ -195,14 +245,8 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   in.dt_s = camera_dt, in.scale = of.scale;
   if (fresh) in.speed = of.motion.speed(), in.speed_sigma = of.motion.speed_sigma();
 
-  Candidate c = from_images(in, of, fresh);
-  const bool alone = c.ok;  // the images say it all
-  if (!alone && fresh) c = bridged(in, of);
-  if (c.ok)
-    c.ok = to_be_believed(of, c, fresh, since_s);
-  else
-    of.pending = 0;
-
+  bool alone = false;
+  const Candidate c = choose(in, of, fresh, since_s, alone);
   for (std::size_t k = 0; k < kCameras; ++k) {
     of.support.seen[k] = of.support.used[k] = 0;
     for (std::size_t m = 0; m < kMarkersEach; ++m) {
@@ -219,6 +263,10 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     else
       of.motion.update_joint(c.fit.x, c.fit.information);
     of.motion_ns = of.last_ns = now_ns;
+    if (alone) {
+      const double sigma = tip_sigma(c.covariance);
+      of.usual_sigma = fresh && of.usual_sigma < 1e8 ? of.usual_sigma + kUsual * (sigma - of.usual_sigma) : sigma;
+    }
     if (alone && c.fit.rows >= 16) {
       const double ratio = std::clamp(c.fit.chi2 / (c.fit.rows - 7), 0.01, 1e4);
       of.scale = std::clamp(of.scale + (ratio - of.scale) / (of.scale_frames + 1), 0.05, 1e4);

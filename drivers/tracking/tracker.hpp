@@ -9,12 +9,14 @@
 ///   motion      where the hand goes on to, and how surely
 ///
 /// The pose that explains most of what is seen wins; rivals are the prediction and every combination of points that
-/// the rigid model allows. While the images alone say all seven numbers, the answer is theirs, whatever was predicted.
-/// What they leave open (a hidden marker, one camera left) is the prediction's, with the covariance that this has:
-/// below `max_sigma_tracked_mm` such a pose is still `tracked`, above it `predicted`, and above `max_sigma_tip_mm` or
-/// `prediction_ms` without any image of it, `lost`. A pose that nothing led up to needs the greater part of the views;
-/// a weak one must repeat itself. The believed covariance is scaled by how far this rig's residuals have lain from
-/// their variances.
+/// the rigid model allows. While the images alone say all seven numbers as well as they usually do, the answer is
+/// theirs. What they leave open (a hidden marker, one camera left) is the prediction's, with the covariance that this
+/// has: below `max_sigma_tracked_mm` such a pose is still `tracked`, above it `predicted`, and above `max_sigma_tip_mm`
+/// or `prediction_ms` without any image of it, `lost`. A blob of the colour elsewhere in the box, with the marker
+/// itself hidden, now and then makes a triangle that the rigid model allows: such a pose lies where no hand could have
+/// got to, and while what is left of the expected one bridges the gap it does not count. A pose that nothing led up to
+/// needs the greater part of the views, and a weak one must repeat itself. The believed covariance is scaled by how
+/// far this rig's residuals have lain from their variances.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -32,8 +34,8 @@ struct TrackerParams {
   double gate_px = 4.0;               ///< a view further than this from where the others put it is not of the marker
   double max_residual_px = 2.5;       ///< RMS above this: the fit is not believed
   double distance_gate_mm = 3.0;      ///< marker distances may differ this much from the rigid model
-  double max_sigma_tracked_mm = 0.5;  ///< a pose less certain than this is predicted
-  double max_sigma_tip_mm = 2.0;      ///< and less certain than this it is nothing to follow
+  double max_sigma_tracked_mm = 0.3;  ///< a pose less certain than this is predicted
+  double max_sigma_tip_mm = 0.8;      ///< and less certain than this it is nothing to follow
   double jump_speed_mm_per_s = 600;   ///< coming back, a weak fit further away than this allows must repeat itself
   int confirm_frames = 3;             ///< ... this many times in a row
   double max_opening_deg = 30;

@@ -194,7 +194,8 @@ TEST(Tracker, AHiddenMarkerIsBridgedByTheRigidModel) {
     }
     // The remaining two leave a turn or the opening to the last pose; the hand is nearly still here.
     EXPECT_LT(hidden.worst, 0.5) << marker;
-    EXPECT_GT(hidden.believed(), 0.8 * hidden.rms()) << marker;
+    // One event, twelve frames that err together: shares of many are in tracking_faults_test.
+    EXPECT_GT(hidden.believed(), 0.5 * hidden.rms()) << marker;
     EXPECT_LT(worst_jump(steps, 1), 0.5) << marker;
     EXPECT_LT(steps.back().error(1), 0.3) << marker;
     EXPECT_EQ(summarize(steps)[0].tracked, static_cast<int>(steps.size()));
