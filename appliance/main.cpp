@@ -293,7 +293,7 @@ another or --expect failed, 2 refused: nothing was written.
 Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png --expect rest)";
 
 constexpr const char* kBenchFooter =
-    R"(A word after `bench` asks for one table: rod (a thread of 100 to 30000 vertices, beside LAPACK and Eigen), coupling
+    R"(A word after `bench` asks for one table: capture (a camera's bytes to a picture), rod (a thread of 100 to 30000 vertices, beside LAPACK and Eigen), coupling
 (the matrix between contacts), cones (contact forces against iterations, with and without warm start; VRIPHYS figure 6) or
 knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
 one all of them, after the plumbing and the stages on the demo recording. Further options go to ligature-bench:

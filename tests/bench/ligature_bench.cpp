@@ -52,7 +52,8 @@ std::string Table::json() const {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ligature-bench [rod | coupling | cones | knots] [--json] [--profile FILE]   e.g. ligature bench rod "
+    "usage: ligature-bench [capture | rod | coupling | cones | knots] [--json] [--profile FILE]   e.g. ligature bench "
+    "rod "
     "--json\n"
     "       cones: [--plot FILE.svg|FILE.png]\n"
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
@@ -71,7 +72,7 @@ bool read_count(const char* text, int& count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false;
+  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false, capture = false;
   std::string plot;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
@@ -87,6 +88,8 @@ int main(int argc, char** argv) {
       profile = argv[++i];
     } else if (word == "rod") {
       all = false, rod = true;
+    } else if (word == "capture") {
+      all = false, capture = true;
     } else if (word == "coupling") {
       all = false, coupling = true;
     } else if (word == "cones") {
@@ -121,6 +124,12 @@ int main(int argc, char** argv) {
   if (all) {
     table.heading("Plumbing");
     ligature::bench::measure_plumbing(table);
+  }
+  if (all || capture) {
+    table.heading("Capture");
+    ligature::bench::measure_capture(table);
+  }
+  if (all) {
     table.heading("Stages, demo recording");
     if (!ligature::bench::measure_stages(table, profile)) return 1;
   }

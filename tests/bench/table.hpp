@@ -47,6 +47,8 @@ class Table {
 };
 
 void measure_plumbing(Table& table);
+/// A camera's bytes to a picture, by format; an image to its trigger.
+void measure_capture(Table& table);
 /// The rod's step and its linear algebra over N, beside LAPACK and Eigen on the same matrix.
 void measure_rod(Table& table);
 /// The coupling matrix of contacts in a window of a thread, beside the thesis's recursion to the same matrix.

@@ -17,7 +17,7 @@ constexpr int kSlice_ms = 100;                       // the longest that next() 
 constexpr std::int64_t kRetry_ns = kNsPerS / 2;      // between looks for a device that is not there
 constexpr std::int64_t kStall_ns = kNsPerS;          // without an image: start the stream again
 constexpr std::int64_t kFuture_ns = kNsPerMs;        // a stamp may be so far ahead of our clock
-constexpr std::int64_t kOldest_ns = kNsPerS;         // ... and so far behind it
+constexpr std::int64_t kOldest_ns = kNsPerS;         // ... and so far behind our last look
 constexpr std::int64_t kSayAgain_ns = 10 * kNsPerS;  // what goes on is said so often
 constexpr int kBadCost = 8, kDistrust = 64;          // a wrong stamp is worth eight right ones; so much is too much
 
@@ -61,7 +61,7 @@ struct V4l2Camera::State {
     say(event);
   }
   void say(CameraEvent event) noexcept {
-    event.time_ns = calls.now_ns() - start_ns;
+    event.time_ns = start_ns == 0 ? 0 : calls.now_ns() - start_ns;
     events.push(event);
   }
 
@@ -103,7 +103,8 @@ struct V4l2Camera::State {
   struct Moment {
     std::int64_t mid_ns, ready_ns;
   };
-  Moment moment_of(const v4l2_buffer& buffer, std::int64_t now) noexcept {
+  /// @param looked_ns  when images were fetched before: they may have waited since then, which is no fault of the stamp
+  Moment moment_of(const v4l2_buffer& buffer, std::int64_t now, std::int64_t looked_ns) noexcept {
     StampAt at = params.stamp;
     if (at == StampAt::device) at = stream.stamp_at();
     if (at == StampAt::device)
@@ -120,7 +121,8 @@ struct V4l2Camera::State {
       if (!no_stamp_said) say(Kind::no_device_time), no_stamp_said = true;
     } else if (bad_stamps < kDistrust) {
       // Until the session has begun images may lie and wait for any time.
-      by_arrival = stamp > now + kFuture_ns || (seen && (stamp < now - kOldest_ns || mid_of(at, stamp) <= mid_ns));
+      by_arrival =
+          stamp > now + kFuture_ns || (seen && (stamp < looked_ns - kOldest_ns || mid_of(at, stamp) <= mid_ns));
       if (by_arrival) note_bad_stamp(stamp, now);
       if (!by_arrival && bad_stamps > 0) --bad_stamps;
     }
@@ -202,6 +204,7 @@ FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
   v4l2_buffer newest{}, buffer{};
   Moment moment{};
   std::uint64_t lost = 0, fetched = 0;
+  const std::int64_t looked_ns = image_at_ns;
   int broke = 0;
   // As many as can wait, and what comes meanwhile.
   for (std::size_t i = 0; i < 2 * V4l2Stream::kMaxBuffers; ++i) {
@@ -217,7 +220,7 @@ FrameStatus V4l2Camera::State::next(Frame& frame) noexcept {
     newest = buffer;
     ++fetched;
     image_at_ns = now;
-    moment = moment_of(newest, now);
+    moment = moment_of(newest, now, looked_ns);
     lost += count(newest, moment.mid_ns);
   }
   if (broke != 0 && broke != -EAGAIN) {

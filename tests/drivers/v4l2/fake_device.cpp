@@ -103,7 +103,7 @@ void FakeMachine::produce(Handle& handle) {
         bytes[i] = static_cast<std::uint8_t>(i * 151);
     auto& memory = handle.memory[buffer.index];
     buffer.bytesused = static_cast<std::uint32_t>(std::min(bytes.size(), memory.size()));
-    std::memcpy(memory.data(), bytes.data(), buffer.bytesused);
+    std::copy_n(bytes.begin(), buffer.bytesused, memory.begin());
     buffer.flags = c.stamp_flags;
     if (c.flag_error.count(k) != 0) buffer.flags |= V4L2_BUF_FLAG_ERROR;
     std::int64_t sequence = static_cast<std::int64_t>(k - c.image_base);

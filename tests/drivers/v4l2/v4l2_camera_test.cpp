@@ -231,6 +231,16 @@ TEST(V4l2Camera, AReaderSlowerThanTheCameraStillGetsFreshImages) {
   }
 }
 
+TEST(V4l2Camera, AReaderThatSleptDoesNotBlameTheStamps) {
+  Rig rig;
+  rig.run(5);
+  for (int i = 0; i < 20; ++i) {
+    rig.machine.time_ns += 6 * kS;
+    ASSERT_EQ(rig.next(), FrameStatus::image);
+  }
+  EXPECT_EQ(rig.counters().bad_time.load(), 0u);
+}
+
 TEST(V4l2Camera, IncompleteImagesAreMissing) {
   for (const PixelFormat format : {PixelFormat::yuyv, PixelFormat::mjpeg, PixelFormat::grey, PixelFormat::bayer_rggb}) {
     V4l2Params p = params();
