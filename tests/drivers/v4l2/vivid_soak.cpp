@@ -198,8 +198,7 @@ TEST(Vivid, WhatTheDeviceDropsIsCounted) {
   const std::uint64_t lost = camera.source->counters()->lost.load() - before;
   std::printf("    lost %llu of %llu\n", static_cast<unsigned long long>(lost),
               static_cast<unsigned long long>(100 + lost));
-  EXPECT_GT(lost, 15u);
-  EXPECT_LT(lost, 120u);
+  EXPECT_GT(lost, 15u) << "30 in a hundred; a starved machine loses more by itself";
 }
 
 TEST(Vivid, AnImageMarkedAsBrokenIsMissing) {
