@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "appliance/calibrate/calibrate.hpp"
 
@@ -135,7 +136,8 @@ bool Command::asked_for() const {
 
 int Command::run(const std::atomic<bool>& stop) const {
   Arguments& a = *arguments_;
-  const bool terminal = isatty(STDERR_FILENO) != 0;
+  // The config shell's jobs want it through a pipe.
+  const bool terminal = isatty(STDERR_FILENO) != 0 || std::getenv("LIGATURE_PROGRESS") != nullptr;
   bool told = false;
   const calibration::ProgressFunction progress = [&](const calibration::Progress& p) {
     if (terminal) {

@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "config/atomic_file.hpp"
+
 extern char** environ;
 
 namespace ligature::shell {
@@ -72,7 +74,7 @@ const Job* Jobs::find(int number) const {
 }
 
 Result<int> Jobs::start(const std::string& kind, const std::string& what, const std::string& user,
-                        std::vector<std::string> argv, const std::string& result) {
+                        std::vector<std::string> argv, const std::string& result, const std::string& there) {
   if (children_.size() >= kAtOnce)
     return usage_error(std::to_string(kAtOnce) + " jobs run already: wait, or `job cancel N`");
   Job job;
@@ -87,9 +89,17 @@ Result<int> Jobs::start(const std::string& kind, const std::string& what, const 
   if (wrong) return unavailable(job.folder.string() + ": cannot be made, " + wrong.message());
   job.result = filled(result, job.folder.string());
   for (std::string& word : argv) word = filled(word, job.folder.string());
+  if (!there.empty())
+    if (auto written = config::write_file_atomically(job.result, there); !written) return unexpected(written.error());
 
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return unavailable(std::string("no pipe for the job: ") + std::strerror(errno));
+  // Asked for progress also where nobody's terminal is.
+  std::vector<char*> environment;
+  std::string progress = "LIGATURE_PROGRESS=1";
+  for (char** e = environ; *e != nullptr; ++e) environment.push_back(*e);
+  environment.push_back(progress.data());
+  environment.push_back(nullptr);
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
@@ -113,7 +123,7 @@ Result<int> Jobs::start(const std::string& kind, const std::string& what, const 
   for (std::string& word : argv) words.push_back(word.data());
   words.push_back(nullptr);
   pid_t pid = -1;
-  const int code = posix_spawn(&pid, words[0], &actions, &attributes, words.data(), environ);
+  const int code = posix_spawn(&pid, words[0], &actions, &attributes, words.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   ::close(ends[1]);
@@ -153,6 +163,11 @@ void Jobs::take(Child& child, Job& job) {
     if (n <= 0) return;
     for (ssize_t i = 0; i < n; ++i) {
       const char c = buffer[static_cast<std::size_t>(i)];
+      if (c == '\033' || (c == '[' && child.escape) || (c == 'K' && child.escape)) {  // "erase the line"
+        child.escape = c != 'K';
+        continue;
+      }
+      child.escape = false;
       if (c == '\r') {
         if (!child.part.empty()) job.progress = child.part;
         child.part.clear();
@@ -165,6 +180,7 @@ void Jobs::take(Child& child, Job& job) {
         child.part += c;
       }
     }
+    if (!child.part.empty()) job.progress = child.part;
   }
 }
 

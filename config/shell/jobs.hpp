@@ -45,9 +45,10 @@ class Jobs {
   Jobs& operator=(const Jobs&) = delete;
 
   /// Starts argv[0] with argv; "{}" in an argument stands for the job's folder, also in `result`.
+  /// @param there what stands in `result` before it starts; empty: nothing
   /// Errors: usage when kAtOnce run already, unavailable when it cannot be started.
   Result<int> start(const std::string& kind, const std::string& what, const std::string& user,
-                    std::vector<std::string> argv, const std::string& result);
+                    std::vector<std::string> argv, const std::string& result, const std::string& there = {});
   /// Interrupts it; five seconds later it is killed. Errors: usage.
   Result<void> cancel(int number);
   const Job* find(int number) const;
@@ -61,6 +62,7 @@ class Jobs {
     pid_t pid = -1;
     int out = -1;
     std::string part;  ///< of a line
+    bool escape = false;
     double kill_at_s = 0;
   };
   void take(Child& child, Job& job);

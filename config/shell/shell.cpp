@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "config/atomic_file.hpp"
 #include "config/rig_file.hpp"
 #include "config/shell/table.hpp"
 
@@ -189,7 +188,8 @@ Result<std::unique_ptr<Session>> Shell::admit(const Peer& peer) {
   return session;
 }
 
-void Shell::write_audit(const Session& session, std::string_view line, const Answer& answer, bool flush) {
+void Shell::write_audit(const Session& session, std::string_view line, const Answer& answer, bool flush,
+                        const std::string& said) {
   AuditEntry entry;
   entry.session = session.number();
   entry.user = session.peer().user;
@@ -198,7 +198,7 @@ void Shell::write_audit(const Session& session, std::string_view line, const Ans
   entry.role = name_of(session.role());
   entry.command = line;
   entry.status = name_of(answer.status);
-  entry.answer = first_line(answer.text);
+  entry.answer = said.empty() ? first_line(answer.text) : said;
   entry.flush = flush;
   audit_.write(entry);
 }
@@ -403,7 +403,7 @@ Answer Session::run(std::string_view line) {
     else
       answer = execute(*reading.parsed);
   }
-  shell_.write_audit(*this, line, answer, changes && answer.status == Status::ok);
+  shell_.write_audit(*this, line, answer, changes && answer.status == Status::ok, reading.mistake.message);
   return answer;
 }
 
@@ -559,15 +559,10 @@ Answer Session::calibrate(const Parsed& parsed) {
   if (intrinsics) {
     const fs::path folder = parsed.find("images")->text;
     std::error_code gone;
-    std::vector<std::string> images;
-    for (fs::directory_iterator it(folder, gone), end; !gone && it != end && images.size() < 1000; it.increment(gone))
-      if (const std::string e = it->path().extension(); e == ".png" || e == ".jpg" || e == ".jpeg" || e == ".bmp")
-        images.push_back(fs::absolute(it->path(), gone));
-    if (images.empty()) return wrong(folder.string() + ": holds no images, must be a folder of .png or .jpg");
-    std::sort(images.begin(), images.end());
-    what = parsed.find("camera")->text + ", " + std::to_string(images.size()) + " images of " + folder.string();
-    add({"--board", board, "--camera", parsed.find("camera")->text, "--images"});
-    argv.insert(argv.end(), images.begin(), images.end());
+    if (!fs::is_directory(folder, gone))
+      return wrong(folder.string() + ": is no folder, must hold images of the board");
+    what = parsed.find("camera")->text + ", images of " + folder.string();
+    add({"--board", board, "--camera", parsed.find("camera")->text, "--images", fs::absolute(folder, gone)});
   } else {
     const fs::path folder = parsed.find("folder")->text;
     std::error_code gone;
@@ -576,15 +571,11 @@ Answer Session::calibrate(const Parsed& parsed) {
     add({"--board", board, "--frames", fs::absolute(folder, gone)});
     if (const auto* frame = parsed.find("frame")) add({"--origin", std::to_string(frame->number)});
   }
-  add({"--out", "{}/rig.toml"});
+  add({"--out", "{}/rig.toml", "--picture", "{}/calibration.png"});
+  // What the candidate knows of the rig is where it begins, what drift is told against, and what stays of the rest.
   auto started = shell_.jobs_.start(intrinsics ? "calibrate intrinsics" : "calibrate rig", what, peer_.user,
-                                    std::move(argv), "{}/rig.toml");
+                                    std::move(argv), "{}/rig.toml", shell_.parts_.store.candidate().texts.rig);
   if (!started) return of_error(started.error());
-  const Job& job = *shell_.jobs_.find(*started);
-  // What is known of the cameras so far is where it begins, and what it does not change stays.
-  if (auto saved = config::write_file_atomically(job.folder / "running.toml", shell_.parts_.store.running().rig);
-      !saved)
-    return of_error(saved.error());
   return say_ok("job " + std::to_string(*started) + " runs: `job watch " + std::to_string(*started) + "` follows it",
                 json{{"job", *started}});
 }

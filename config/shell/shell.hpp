@@ -125,7 +125,9 @@ class Shell {
   std::vector<std::string> waiting() const;
   std::string effects(const store::Texts& before, const store::Texts& after, const store::Judgement& judgement);
   void refuse(const Peer& peer, const std::string& why);
-  void write_audit(const Session& session, std::string_view line, const Answer& answer, bool flush);
+  /// @param said what stands for the answer; empty: its first line
+  void write_audit(const Session& session, std::string_view line, const Answer& answer, bool flush,
+                   const std::string& said = {});
 
   Parts parts_;
   Audit audit_;
