@@ -135,7 +135,7 @@ int run(const RunArguments& arguments) {
 struct ShellArguments {
   std::string socket, file, config, profile;
   std::vector<std::string> commands;
-  bool json = false, serve = false, ssh = false;
+  bool json = false, serve = false, ssh = false, echo = false;
 };
 
 int shell(const ShellArguments& arguments) {
@@ -154,6 +154,7 @@ int shell(const ShellArguments& arguments) {
   options.socket = arguments.socket.empty() ? shell::default_socket(true) : std::filesystem::path(arguments.socket);
   options.json = arguments.json;
   options.commands = arguments.commands;
+  options.echo = arguments.echo && !arguments.json;
   if (arguments.ssh) {
     // sshd's forced command: what the user asked for is a command of this shell, or nothing.
     options.history = false;
@@ -451,6 +452,7 @@ int run_command(int argc, char** argv) {
   shell_verb->add_option("-c", shell_arguments.commands, "run this command and end; repeatable")
       ->allow_extra_args(false);
   shell_verb->add_option("-f", shell_arguments.file, "run the commands of a file, until the first that fails");
+  shell_verb->add_flag("--echo", shell_arguments.echo, "print each command of -c or -f after its prompt");
   shell_verb->add_flag("--json", shell_arguments.json, "print all answers as one JSON object");
   shell_verb->add_option("--socket", shell_arguments.socket, "where ligature listens");
   shell_verb->add_flag("--ssh", shell_arguments.ssh,

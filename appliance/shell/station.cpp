@@ -44,6 +44,7 @@ void Station::session_ended(const std::string& why) {
   {
     const std::lock_guard lock(mutex_);
     runs_ = false;
+    if (!status_) ++settled_;
     why_ = why;
     status_.reset();
   }
@@ -60,6 +61,7 @@ bool Station::wait_for_restart(const std::atomic<bool>& stop) {
 
 void Station::publish(SessionStatus status) {
   const std::lock_guard lock(mutex_);
+  if (!status_) ++settled_;
   status_ = std::move(status);
 }
 
@@ -82,6 +84,11 @@ bool Station::session_runs() const {
 int Station::started_from() const {
   const std::lock_guard lock(mutex_);
   return runs_ ? commit_ : 0;
+}
+
+std::uint64_t Station::settled() const {
+  const std::lock_guard lock(mutex_);
+  return settled_;
 }
 
 std::string Station::state() const {

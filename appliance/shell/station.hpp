@@ -37,6 +37,7 @@ class Station final : public shell::Machine, public SessionPort {
   // Machine: the shell's thread.
   bool session_runs() const override;
   int started_from() const override;
+  std::uint64_t settled() const override;
   std::string state() const override;
   shell::View cameras() const override;
   shell::View markers() const override;
@@ -60,6 +61,7 @@ class Station final : public shell::Machine, public SessionPort {
   mutable std::mutex mutex_;
   bool runs_ = false;
   int commit_ = 0;
+  std::uint64_t settled_ = 0;
   std::string why_ = "no session was started";
   std::optional<SessionStatus> status_;
   std::optional<LiveSettings> live_;

@@ -272,6 +272,7 @@ class Client {
   int script() {
     int code = 0;
     for (std::size_t i = 0; i < options_.commands.size() && !left_; ++i) {
+      if (options_.echo) print(prompt_ + options_.commands[i]);
       const auto status = command(options_.commands[i], i < options_.places.size() ? options_.places[i] : "");
       code = !status ? 1 : *status == "ok" ? 0 : *status == "error" ? 2 : 1;
       if (code != 0) break;

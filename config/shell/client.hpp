@@ -13,6 +13,7 @@ struct ClientOptions {
   std::vector<std::string> commands;  ///< run these and end; the first that is not ok ends it
   std::vector<std::string> places;    ///< of the commands, for errors: "FILE:12"; empty: none
   bool json = false;                  ///< one object of all answers on standard output
+  bool echo = false;                  ///< each command of a script after its prompt, as at a terminal
   bool interactive = false;           ///< a prompt on the terminal
   bool history = true;                ///< kept in the user's home
 };

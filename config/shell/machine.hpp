@@ -25,6 +25,8 @@ class Machine {
   virtual bool session_runs() const = 0;
   /// The commit that the running session was started from; 0: none runs.
   virtual int started_from() const = 0;
+  /// How many sessions came to run, or did not, since the process began.
+  virtual std::uint64_t settled() const = 0;
   /// One line: "runs since 12.3 s, commit 4" or why no session runs.
   virtual std::string state() const = 0;
   virtual View cameras() const = 0;

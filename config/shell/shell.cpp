@@ -366,6 +366,8 @@ std::vector<Choice> Session::names(std::string_view argument) const {
     for (const auto& name : shell_.parts_.profiles) out.push_back({name, "shipped"});
   } else if (argument == "camera") {
     for (const char* name : {"C0", "C1", "C2", "C3"}) out.push_back({name, ""});
+  } else if (argument == "instrument") {
+    for (const char* name : {"left", "right"}) out.push_back({name, ""});
   } else if (argument == "command") {
     for (const Rule& rule : rules()) {
       const std::string word(rule.pattern.substr(0, rule.pattern.find(' ')));
@@ -547,34 +549,46 @@ Answer Session::configuration(const Texts& texts, const Parsed& parsed, const st
 }
 
 Answer Session::calibrate(const Parsed& parsed) {
-  const bool intrinsics = parsed.find("camera") != nullptr;
-  const std::string board = parsed.find("board")->text;
-  std::vector<std::string> argv{shell_.parts_.program.string(), "calibrate", intrinsics ? "intrinsics" : "rig"};
+  const auto text = [&parsed](const char* name) {
+    const auto* given = parsed.find(name);
+    return given ? given->text : std::string();
+  };
+  std::vector<std::string> argv{shell_.parts_.program.string(), "calibrate"};
   const auto add = [&argv](std::initializer_list<std::string> words) { argv.insert(argv.end(), words); };
-  // A word that looks like an option must not become one.
-  for (const char* name : {"board", "folder", "images"})
-    if (const auto* given = parsed.find(name); given && given->text.starts_with("-"))
-      return wrong("<" + std::string(name) + "> is '" + given->text + "', must not begin with -");
-  std::string what;
-  if (intrinsics) {
-    const fs::path folder = parsed.find("images")->text;
-    std::error_code gone;
-    if (!fs::is_directory(folder, gone))
-      return wrong(folder.string() + ": is no folder, must hold images of the board");
-    what = parsed.find("camera")->text + ", images of " + folder.string();
-    add({"--board", board, "--camera", parsed.find("camera")->text, "--images", fs::absolute(folder, gone)});
+  // A word that looks like an option must not become one, and folders are told before anything starts.
+  for (const char* name : {"board", "folder", "images", "opening", "length"})
+    if (text(name).starts_with("-"))
+      return wrong("<" + std::string(name) + "> is '" + text(name) + "', must not begin with -");
+  std::error_code gone;
+  for (const char* name : {"folder", "images", "opening"})
+    if (!text(name).empty() && !fs::is_directory(text(name), gone))
+      return wrong(text(name) + ": is no folder, must hold the cameras' images: check the path");
+  const auto folder = [&](const char* name) { return fs::absolute(text(name), gone).string(); };
+  const std::string picture = "{}/calibration.png", rig = "{}/rig.toml";
+  std::string kind, what;
+  if (!text("images").empty()) {
+    kind = "calibrate intrinsics";
+    what = text("camera") + ", images of " + folder("images");
+    add({"intrinsics", "--board", text("board"), "--camera", text("camera"), "--images", folder("images"), "--out", rig,
+         "--picture", picture});
+  } else if (!text("instrument").empty()) {
+    kind = "calibrate instrument";
+    what = text("instrument") + ", " + folder("folder");
+    add({"instrument", "--instrument", text("instrument"), "--rig", rig, "--pivot", folder("folder"), "--out", rig});
+    if (!text("opening").empty()) add({"--opening", folder("opening")});
+  } else if (!text("length").empty()) {
+    kind = "check";  // nothing to load from it
+    what = folder("folder");
+    add({"check", "--rig", rig, "--frames", folder("folder"), "--bar-mm", text("length")});
   } else {
-    const fs::path folder = parsed.find("folder")->text;
-    std::error_code gone;
-    if (!fs::is_directory(folder, gone)) return wrong(folder.string() + ": is no folder, must hold C0..C3");
-    what = folder.string();
-    add({"--board", board, "--frames", fs::absolute(folder, gone)});
-    if (const auto* frame = parsed.find("frame")) add({"--origin", std::to_string(frame->number)});
+    kind = "calibrate rig";
+    what = folder("folder");
+    add({"rig", "--board", text("board"), "--frames", folder("folder"), "--out", rig, "--picture", picture});
+    if (!text("frame").empty()) add({"--origin", text("frame")});
   }
-  add({"--out", "{}/rig.toml", "--picture", "{}/calibration.png"});
   // What the candidate knows of the rig is where it begins, what drift is told against, and what stays of the rest.
-  auto started = shell_.jobs_.start(intrinsics ? "calibrate intrinsics" : "calibrate rig", what, peer_.user,
-                                    std::move(argv), "{}/rig.toml", shell_.parts_.store.candidate().texts.rig);
+  auto started =
+      shell_.jobs_.start(kind, what, peer_.user, std::move(argv), rig, shell_.parts_.store.candidate().texts.rig);
   if (!started) return of_error(started.error());
   return say_ok("job " + std::to_string(*started) + " runs: `job watch " + std::to_string(*started) + "` follows it",
                 json{{"job", *started}});
@@ -850,10 +864,20 @@ Answer Session::execute(const Parsed& parsed) {
     case Action::export_session:
       return export_session(parsed);
     case Action::restart: {
+      const std::uint64_t settled = machine.settled();
       const auto done = machine.restart();
       if (!done) return of_error(done.error());
       shell_.say("the session is started again by " + peer_.user, number_);
-      return say_ok("the session ends and starts again from commit " + std::to_string(store.running_commit().number));
+      Answer a =
+          say_ok("the session ends and starts again from commit " + std::to_string(store.running_commit().number));
+      constexpr int kLooks = 120;  // a minute
+      a.live = [&machine, settled, looks = 0]() mutable -> std::optional<Answer> {
+        if (looks > kLooks) return std::nullopt;
+        if (++looks < kLooks && machine.settled() == settled) return say_ok("");
+        looks = kLooks + 1;
+        return say_ok(machine.state());
+      };
+      return a;
     }
     case Action::disconnect: {
       const std::uint64_t number = std::strtoull(parsed.find("session")->text.c_str(), nullptr, 10);

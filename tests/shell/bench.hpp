@@ -29,6 +29,7 @@ class FakeMachine final : public Machine {
  public:
   bool session_runs() const override { return started > 0; }
   int started_from() const override { return started; }
+  std::uint64_t settled() const override { return restarts_done; }
   std::string state() const override { return started > 0 ? "a session runs" : "no session runs"; }
   View cameras() const override { return {"four cameras", "[0,1,2,3]"}; }
   View markers() const override { return {"look " + std::to_string(++looks), "{}"}; }
@@ -56,6 +57,7 @@ class FakeMachine final : public Machine {
   int started = 1, applied = 0, restarts = 0;
   double prediction_ms = 0;
   std::filesystem::path folder;
+  std::uint64_t restarts_done = 0;
   mutable int looks = 0;
 };
 

@@ -122,6 +122,9 @@ TEST_F(Grammar, EveryPatternParsesAsItself) {
     fill("<board>", "checkerboard:9x6:25mm");
     fill("<images>", "/tmp");
     fill("<folder>", "/tmp");
+    fill("<instrument>", "left");
+    fill("<opening>", "/tmp");
+    fill("<length>", "120");
     fill("<frame>", "0");
     fill("<command>", "show");
     session_ = bench_.login("ada");
