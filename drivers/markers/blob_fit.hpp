@@ -14,6 +14,8 @@
 ///  * Covariance of c: its block of the inverse normal matrix. For a whole disc in Gaussian noise that is the
 ///    Cramer-Rao bound; with part of the rim gone it grows as the remaining arc tells less.
 ///
+/// A ball with more than kFitPixels in its image is fitted to every n-th of them.
+///
 /// Source: the bound, [Kay 1993] ch. 3; robust weights, [Triggs 2000]. @rt everything here.
 #include <array>
 #include <cstddef>
@@ -23,6 +25,8 @@
 
 namespace ligature::drivers {
 
+inline constexpr int kFitPixels = 512;
+
 /// Pixels round one blob. Arrays are row major, `width * height` of them are used.
 struct Patch {
   static constexpr int kMaxPixels = 6400;
@@ -30,6 +34,7 @@ struct Patch {
   std::array<float, kMaxPixels> share;       ///< of the marker's colour, background 0, full disc about 1
   std::array<std::uint8_t, kMaxPixels> use;  ///< 0: foreign, no part of the fit
   float variance = 0;                        ///< of `share` where the marker is not ...
+  float variance_cut = 0;                    ///< how much of it black cut off there; back where s > 1.5 of its root
   float variance_slope = 0;                  ///< ... and what a share of 1 adds: photon noise
   float rim_variance = 0;  ///< more of it where the rim passes: what the sensor's colours get wrong there
 };
@@ -53,12 +58,13 @@ struct BlobEstimate {
   float level = 1;               ///< A
   std::array<float, 3> light{};  ///< g_x g_y g_d
   std::array<float, 3> light_variance{};
+  float blur_variance = 0;                    ///< of (S_xx + S_yy) / 2 [px^4]
   double var_xx = 0, var_xy = 0, var_yy = 0;  ///< covariance of the centre [px^2]
   float chi2 = 0;                             ///< robust sum of squared residuals over their variance ...
   int pixels = 0;                             ///< ... over this many
-  int flat = 0;                               ///< pixels wholly on the disc: what the noise is where the marker is
-  float flat_value = 0;                       ///< sum of the model over them
-  float flat_squares = 0;                     ///< robust sum of squared residuals over them
+  float value_sum = 0, value_squares = 0;     ///< of the model where the disc is: sum m, sum m^2 ...
+  float brightness = 0;                       ///< ... and sum m (squared residual - variance where the marker is not)
+  float slant_x = 0, slant_y = 0;             ///< how unevenly bright the background beside the disc is, of the level
   float rim_excess = 0;  ///< variance that the rim's median misfit has above all noise, 0 if it has not
   float arc = 0;         ///< share of the rim that has a say, 0..1
   bool ok = false;
@@ -70,8 +76,9 @@ struct BlobEstimate {
 BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobPrior& prior, BlobEstimate start,
                       int steps, float start_width) noexcept;
 
-/// Share of the pixel (x, y) that the fitted disc covers, and the value the model gives it.
-void predict_pixel(const BlobEstimate& blob, const OutlineShape& shape, float x, float y, float& covered,
-                   float& value) noexcept;
+/// What the model says of every pixel of the patch: how much of it the disc covers, and its share of the colour.
+/// Arrays as Patch::share; zero where the disc does not reach.
+void predict(const Patch& patch, const BlobEstimate& blob, const OutlineShape& shape, float* covered,
+             float* value) noexcept;
 
 }  // namespace ligature::drivers

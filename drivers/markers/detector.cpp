@@ -15,12 +15,15 @@ namespace {
 
 constexpr int kCell = 4;                     // pixels of a cell's side
 constexpr std::size_t kRegions = 4;          // regions of a colour looked at
-constexpr std::size_t kBlobs = 24;           // blobs of an image fitted
-constexpr std::size_t kPixelBudget = 40000;  // pixels of an image looked at closely
+constexpr std::size_t kCareful = 8;          // blobs of an image that a second look is spent on
+constexpr std::size_t kBlobs = 18;           // blobs of an image fitted
+constexpr std::size_t kPixelBudget = 20000;  // pixels of an image looked at closely
 constexpr int kMargin = 6;                   // pixels round a region's cells that may hold its rim
 constexpr int kGridX = 7, kGridY = 8;        // of the pixels that tell the background
 constexpr int kFirstSteps = 6, kLastSteps = 3;
 constexpr float kStartWidth = 0.2F;
+constexpr float kWholeArc = 0.85F;
+constexpr double kSlant = 0.6, kHiddenPart = 0.05, kHiddenSwell = 1.3;
 constexpr float kPoor = 1.5F;     // misfit per pixel at which a plain fit is not believed
 constexpr float kForeign = 0.5F;  // colour across the marker's own, of its level: not this marker's
 constexpr float kNoisy = 0.12F;   // noise of the level above which 3x3 means decide what hangs together
@@ -30,7 +33,7 @@ constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 struct Region {
   int x0 = 1 << 20, x1 = -1, y0 = 1 << 20, y1 = -1;  // cells, inclusive
   float score = 0, best = 0;
-  int best_cell = 0, cells = 0;
+  int best_cell = 0;
   std::uint8_t name = kNoName;
 };
 
@@ -42,7 +45,7 @@ struct Colour {
 struct Blob {
   Patch patch;
   OutlineShape shape;
-  BlobEstimate fit;
+  BlobEstimate start, fit;
   Colour level;       // K
   float area_px = 0;  // of the blob as segmented
   float covered = 0;  // share of the disc that something else hides
@@ -53,6 +56,29 @@ struct Blob {
 
 struct Level {  // of one colour of the background
   float mean = 0, variance = 1;
+  float cut = 0;  // variance that is missing because black ends at 0
+};
+
+/// A quantity that all blobs of an image share, from what each of them says of it.
+struct Pool {
+  double sum = 0, weight = 0;
+  /// @param scatter variance between blobs. What the blob's prior said of it is taken out again.
+  void add(float mean, float variance, float prior_mean, float prior_sigma, double scatter) noexcept {
+    const double first = 1 / (static_cast<double>(prior_sigma) * static_cast<double>(prior_sigma));
+    const double both = 1 / static_cast<double>(variance), pixels = both - first;
+    if (!(pixels > 0)) return;
+    const double own = (both * static_cast<double>(mean) - first * static_cast<double>(prior_mean)) / pixels;
+    const double w = 1 / (1 / pixels + scatter);
+    sum += w * own, weight += w;
+  }
+  /// The shared value as a prior that lets each blob differ by `least` and `part` of it.
+  void take(float& mean, float& sigma, double least, double part) const noexcept {
+    if (!(weight > 0)) return;
+    const double first = 1 / (static_cast<double>(sigma) * static_cast<double>(sigma)), all = weight + first;
+    mean = static_cast<float>((sum + first * static_cast<double>(mean)) / all);
+    const double differ = least + part * std::abs(static_cast<double>(mean));
+    sigma = static_cast<float>(std::sqrt(1 / all + differ * differ));
+  }
 };
 
 }  // namespace
@@ -70,7 +96,8 @@ struct MarkerDetector::State {
   std::vector<std::array<std::uint16_t, 3>> cell_sum;
   std::vector<std::uint8_t> cell_name;
   std::vector<float> cell_score;
-  std::vector<std::uint32_t> cell_parent;
+  std::vector<std::uint32_t> cell_parent, named;  // named: cells that have a name, in order
+  std::size_t named_count = 0;
   std::vector<Region> regions;  // by root cell
   std::array<std::array<Region, kRegions>, kMarkers> chosen{};
   std::array<std::size_t, kMarkers> chosen_count{};
@@ -90,6 +117,8 @@ struct MarkerDetector::State {
   bool find_arc(Blob& blob) noexcept;
   bool mask_covered(Blob& blob) noexcept;
   bool weigh_colours(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  double photon_noise() const noexcept;
+  void look_again(Blob& blob, const BlobPrior& prior, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   void fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   bool answer(const Blob& blob, MarkerBlob& out) const noexcept;
 
@@ -128,8 +157,10 @@ void MarkerDetector::State::measure_ground(const std::uint8_t* bgr, std::ptrdiff
     }
     const double mean = n > 0 ? sum / n : median;
     const double variance = n > 1 ? (squares - n * mean * mean) / (n - 1) : 1;
-    ground[k] = {static_cast<float>(mean), static_cast<float>(std::max(0.09, variance))};
-    sigma = std::max(sigma, std::sqrt(ground[k].variance));
+    const bool black = histogram[k][0] > 0.02 * total;
+    ground[k] = {static_cast<float>(mean), static_cast<float>(std::max(0.09, variance)),
+                 black ? static_cast<float>(std::max(0.0, half * half - variance)) : 0.0F};
+    sigma = std::max(sigma, std::sqrt(ground[k].variance + ground[k].cut));
   }
 }
 
@@ -143,6 +174,7 @@ void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_
   const int least_spread = static_cast<int>(kPixels * (least - 0.0F) * 0.98F);
   const int ground_spread = static_cast<int>(kPixels * (std::max({ground[0].mean, ground[1].mean, ground[2].mean}) -
                                                         std::min({ground[0].mean, ground[1].mean, ground[2].mean})));
+  named_count = 0;
   const int row_bytes = 3 * kCell * cells_x;
   for (int cy = 0; cy < cells_y; ++cy) {
     const std::uint8_t* p = bgr + kCell * cy * stride;
@@ -168,6 +200,8 @@ void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_
         const float along_hue = x * hue_x[m] + y * hue_y[m];
         if (along_hue > best) best = along_hue, cell_name[cell] = static_cast<std::uint8_t>(m);
       }
+      if (cell_name[cell] == kNoName) continue;
+      named[named_count++] = static_cast<std::uint32_t>(cell);
       cell_score[cell] = chroma;
       cell_sum[cell] = {static_cast<std::uint16_t>(b), static_cast<std::uint16_t>(g), static_cast<std::uint16_t>(r)};
     }
@@ -175,41 +209,37 @@ void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_
 }
 
 void MarkerDetector::State::collect_regions() noexcept {
-  for (int cy = 0; cy < cells_y; ++cy)
-    for (int cx = 0; cx < cells_x; ++cx) {
-      const int cell = cy * cells_x + cx;
-      const std::size_t i = static_cast<std::size_t>(cell);
-      const std::uint8_t name = cell_name[i];
-      if (name == kNoName) continue;
-      cell_parent[i] = static_cast<std::uint32_t>(cell);
-      const auto join = [&](int other) {
-        if (cell_name[static_cast<std::size_t>(other)] != name) return;
-        const std::uint32_t a = root(static_cast<std::uint32_t>(other)), b = root(static_cast<std::uint32_t>(cell));
-        cell_parent[std::max(a, b)] = std::min(a, b);
-      };
-      if (cx > 0) join(cell - 1);
-      if (cy > 0) {
-        join(cell - cells_x);
-        if (cx > 0) join(cell - cells_x - 1);
-        if (cx + 1 < cells_x) join(cell - cells_x + 1);
-      }
-    }
+  const std::uint32_t across_row = static_cast<std::uint32_t>(cells_x);
+  for (std::size_t k = 0; k < named_count; ++k) {
+    const std::uint32_t i = named[k], cx = i % across_row, cy = i / across_row;
+    const std::uint8_t name = cell_name[i];
+    cell_parent[i] = i;
+    const auto join = [&](std::uint32_t other) {
+      if (cell_name[other] != name) return;
+      const std::uint32_t a = root(other), b = root(i);
+      cell_parent[std::max(a, b)] = std::min(a, b);
+    };
+    if (cx > 0) join(i - 1);
+    if (cy == 0) continue;
+    join(i - across_row);
+    if (cx > 0) join(i - across_row - 1);
+    if (cx + 1 < across_row) join(i - across_row + 1);
+  }
   chosen_count.fill(0);
   const int widest = static_cast<int>(params.max_extent_px) / kCell + 1;
-  for (int cy = 0; cy < cells_y; ++cy)
-    for (int cx = 0; cx < cells_x; ++cx) {
-      const std::size_t i = static_cast<std::size_t>(cy * cells_x + cx);
-      if (cell_name[i] == kNoName) continue;
-      const std::uint32_t r = root(static_cast<std::uint32_t>(i));
-      Region& region = regions[r];
-      if (r == i) region = Region{}, region.name = cell_name[i];  // roots come before their members
-      region.x0 = std::min(region.x0, cx), region.x1 = std::max(region.x1, cx);
-      region.y0 = std::min(region.y0, cy), region.y1 = std::max(region.y1, cy);
-      region.score += cell_score[i], ++region.cells;
-      if (cell_score[i] > region.best) region.best = cell_score[i], region.best_cell = static_cast<int>(i);
-    }
-  for (std::size_t i = 0; i < cell_name.size(); ++i) {
-    if (cell_name[i] == kNoName || cell_parent[i] != i) continue;
+  for (std::size_t k = 0; k < named_count; ++k) {
+    const std::uint32_t i = named[k], r = root(i);
+    const int cx = static_cast<int>(i % across_row), cy = static_cast<int>(i / across_row);
+    Region& region = regions[r];
+    if (r == i) region = Region{}, region.name = cell_name[i];  // roots come before their members
+    region.x0 = std::min(region.x0, cx), region.x1 = std::max(region.x1, cx);
+    region.y0 = std::min(region.y0, cy), region.y1 = std::max(region.y1, cy);
+    region.score += cell_score[i];
+    if (cell_score[i] > region.best) region.best = cell_score[i], region.best_cell = static_cast<int>(i);
+  }
+  for (std::size_t n = 0; n < named_count; ++n) {
+    const std::uint32_t i = named[n];
+    if (cell_parent[i] != i) continue;
     const Region& region = regions[i];
     if (region.x1 - region.x0 >= widest || region.y1 - region.y0 >= widest) continue;
     auto& list = chosen[region.name];
@@ -368,6 +398,8 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
     Patch& patch = blob.patch;
     patch.x0 = x0, patch.y0 = y0, patch.width = w, patch.height = h;
     patch.variance = variance, patch.variance_slope = 0, patch.rim_variance = 0;
+    patch.variance_cut =
+        (K.b * K.b * ground[0].cut + K.g * K.g * ground[1].cut + K.r * K.r * ground[2].cut) * inv * inv;
     std::copy_n(along.data(), n, patch.share.data());
     // Other pieces of a size to be a ball, and two pixels round them, are another's.
     std::fill_n(patch.use.data(), n, std::uint8_t{0});
@@ -436,13 +468,13 @@ bool MarkerDetector::State::find_arc(Blob& blob) noexcept {
       const float det = 2 * (x1 * y2 - x2 * y1);
       if (std::abs(det) < 0.05F) continue;
       const float s1 = x1 * x1 + y1 * y1, s2 = x2 * x2 + y2 * y2;
-      const float cx = (y2 * s1 - y1 * s2) / det, cy = (x1 * s2 - x2 * s1) / det, r = std::hypot(cx, cy);
+      const float cx = (y2 * s1 - y1 * s2) / det, cy = (x1 * s2 - x2 * s1) / det, r = std::sqrt(cx * cx + cy * cy);
       if (r < 0.8F * start.r || r > 2.5F * start.r || r > 40) continue;
       const float ox = qx[a] + cx, oy = qy[a] + cy;
       std::size_t inliers = 0;
       float sum = 0;
       for (std::size_t i = 0; i < points; ++i) {
-        const float miss = std::abs(std::hypot(qx[i] - ox, qy[i] - oy) - r);
+        const float ex = qx[i] - ox, ey = qy[i] - oy, miss = std::abs(std::sqrt(ex * ex + ey * ey) - r);
         if (miss < tolerance) ++inliers, sum += miss;
       }
       if (inliers > most || (inliers == most && sum < best_sum))
@@ -461,14 +493,11 @@ bool MarkerDetector::State::mask_covered(Blob& blob) noexcept {
   const float least = std::max(0.25F, 4.5F * std::sqrt(p.variance));
   std::fill_n(label.data(), n, std::uint8_t{0});
   float disc = 0, dark = 0;
-  for (int y = 0; y < p.height; ++y)
-    for (int x = 0; x < p.width; ++x) {
-      const std::size_t i = static_cast<std::size_t>(y * p.width + x);
-      float covered = 0, value = 0;
-      predict_pixel(blob.fit, blob.shape, static_cast<float>(p.x0 + x), static_cast<float>(p.y0 + y), covered, value);
-      disc += covered;
-      if (p.use[i] && covered > 0.3F && p.share[i] < value - least) label[i] = 1, dark += covered;
-    }
+  predict(p, blob.fit, blob.shape, along.data(), across.data());
+  for (std::size_t i = 0; i < n; ++i) {
+    disc += along[i];
+    if (p.use[i] && along[i] > 0.3F && p.share[i] < across[i] - least) label[i] = 1, dark += along[i];
+  }
   if (dark < std::max(1.5F, 0.03F * disc)) return false;
   dilate(label.data(), work.data(), p.width, p.height);
   for (std::size_t i = 0; i < n; ++i)
@@ -490,14 +519,13 @@ bool MarkerDetector::State::weigh_colours(Blob& blob, const std::uint8_t* bgr, s
   Eigen::Matrix3d E = Eigen::Matrix3d::Zero();
   const Eigen::Vector3d k(K.b, K.g, K.r);
   double weight = 0;
+  predict(p, blob.fit, blob.shape, along.data(), across.data());
   for (int y = 0; y < p.height; ++y)
     for (int x = 0; x < p.width; ++x) {
-      if (!p.use[static_cast<std::size_t>(y * p.width + x)]) continue;
-      float covered = 0, value = 0;
-      predict_pixel(blob.fit, blob.shape, static_cast<float>(p.x0 + x), static_cast<float>(p.y0 + y), covered, value);
-      if (covered < 0.02F || covered > 0.98F) continue;
+      const std::size_t i = static_cast<std::size_t>(y * p.width + x);
+      if (!p.use[i] || along[i] < 0.02F || along[i] > 0.98F) continue;
       const Colour v = at(x, y);
-      const Eigen::Vector3d e = Eigen::Vector3d(v.b, v.g, v.r) - static_cast<double>(value) * k;
+      const Eigen::Vector3d e = Eigen::Vector3d(v.b, v.g, v.r) - static_cast<double>(across[i]) * k;
       E += e * e.transpose(), ++weight;
     }
   if (weight < 12) return false;
@@ -526,72 +554,107 @@ namespace {
 float misfit(const BlobEstimate& f) {
   return f.ok ? f.chi2 / static_cast<float>(f.pixels) : std::numeric_limits<float>::infinity();
 }
+bool is_good(const BlobEstimate& f) {
+  return misfit(f) < kPoor && f.arc > kWholeArc && f.rim_excess <= 0;
+}
 }  // namespace
 
-void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
-  BlobPrior prior;
-  for (std::size_t i = 0; i < blob_count; ++i) {
-    Blob& blob = blobs[i];
-    const BlobEstimate start = blob.fit;
-    blob.fit = fit_blob(blob.patch, blob.shape, prior, start, kFirstSteps, kStartWidth);
-    if (!blob.fit.ok || blob.fit.rim_excess > 0) {
-      // A disc facing the camera instead of a ball?
-      const BlobEstimate round = fit_blob(blob.patch, OutlineShape{}, prior, start, kFirstSteps, kStartWidth);
-      if (round.ok && (!blob.fit.ok || round.rim_excess < 0.5F * blob.fit.rim_excess))
-        blob.fit = round, blob.shape = OutlineShape{};
-    }
-    if (blob.fit.ok && blob.fit.rim_excess > 0 && weigh_colours(blob, bgr, stride)) {
-      blob.fit.rim_excess = 0;
-      blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
-    }
-    if (misfit(blob.fit) < kPoor && blob.fit.arc > 0.85F) continue;
-    const BlobEstimate whole = blob.fit;
-    blob.fit = start;
-    if (getenv("NOARC") || !find_arc(blob) || !mask_covered(blob)) {
-      blob.fit = whole;
-      continue;
-    }
-    blob.occluded = true;
-    for (int round = 0; round < 2; ++round) {
-      const BlobEstimate arc = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
-      if (!arc.ok && round == 0) blob.fit.ok = false;
-      if (!arc.ok) break;
-      blob.fit = arc;
-      if (round == 0) mask_covered(blob);
-    }
-  }
-
-  // Common to the image: photon noise, and the light's slope and dome.
-  double photon = 0, photon_weight = 0;
-  std::array<double, 3> light{}, light_weight{};
+/// Photon noise per level of brightness [levels], pooled over the blobs; negative where white cuts noise off.
+double MarkerDetector::State::photon_noise() const noexcept {
+  double sum = 0, weight = 0;
   for (std::size_t i = 0; i < blob_count; ++i) {
     const Blob& blob = blobs[i];
     const BlobEstimate& f = blob.fit;
-    if (!f.ok || blob.occluded || f.chi2 > 4.0F * static_cast<float>(f.pixels)) continue;
-    if (f.flat > 8 && blob.cube > 0) {
-      const double dof = f.flat - 4, noise = f.flat_squares / (0.92 * dof),
-                   mean = static_cast<double>(f.flat_value) / f.flat;
-      photon += dof * (noise - static_cast<double>(blob.patch.variance)) / (mean * static_cast<double>(blob.cube));
-      photon_weight += dof;
-    }
-    for (std::size_t k = 0; k < 3; ++k) {
-      const double weight = 1 / (static_cast<double>(f.light_variance[k]) + 1e-3);
-      light[k] += weight * static_cast<double>(f.light[k]), light_weight[k] += weight;
-    }
+    constexpr float kTaken = 5;  // the fit's unknowns took their part of the squares
+    if (!f.ok || f.value_sum < 16) continue;
+    const double squares = static_cast<double>(f.value_squares),
+                 taken = static_cast<double>(f.value_sum / (f.value_sum - kTaken)),
+                 background = static_cast<double>(f.value_sum * (blob.patch.variance + blob.patch.variance_cut));
+    const double slope = (taken * (static_cast<double>(f.brightness) + background) - background) / squares;
+    sum += squares * slope / static_cast<double>(blob.cube), weight += squares;
   }
-  if (photon_weight > 0) photon /= photon_weight;
-  for (std::size_t k = 0; k < 3; ++k) {
-    if (light_weight[k] <= 0) continue;
-    // The pooled mean's own error beside what balls differ by.
-    prior.light[k] = static_cast<float>(light[k] / light_weight[k]);
-    prior.light_sigma[k] = static_cast<float>(std::sqrt(1 / light_weight[k] + 0.03 * 0.03));
-  }
+  return weight > 0 ? sum / weight : 0;
+}
+
+void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
+  BlobPrior prior;
+  const auto set_photon_noise = [&] {
+    const float photon = static_cast<float>(photon_noise());
+    for (std::size_t i = 0; i < blob_count; ++i) {
+      Patch& p = blobs[i].patch;
+      p.variance_slope = std::max(photon * blobs[i].cube, -0.8F * (p.variance + p.variance_cut));
+    }
+  };
   for (std::size_t i = 0; i < blob_count; ++i) {
     Blob& blob = blobs[i];
-    if (!blob.fit.ok) continue;
-    Patch& p = blob.patch;
-    p.variance_slope = std::max(static_cast<float>(photon) * blob.cube, -0.8F * p.variance);
-    blob.fit = fit_blob(p, blob.shape, prior, blob.fit, kLastSteps, 0);
+    blob.start = blob.fit;
+    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.start, kFirstSteps, kStartWidth);
+  }
+  set_photon_noise();
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    // What looked like a poor fit may be photon noise.
+    Blob& blob = blobs[i];
+    if (!blob.fit.ok || is_good(blob.fit) || blob.patch.variance_slope < 0.5F * blob.patch.variance) continue;
+    blob.fit.rim_excess = 0;
+    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kLastSteps, 0);
+  }
+  std::size_t careful = 0;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    if (is_good(blobs[i].fit)) continue;
+    if (careful++ < kCareful)
+      look_again(blobs[i], prior, bgr, stride);
+    else
+      overflow = true;
+  }
+  set_photon_noise();
+  // The light's slope and dome and the lens's blur are common to all balls.
+  Pool slope_x, slope_y, dome, blur;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    const BlobEstimate& f = blobs[i].fit;
+    if (!f.ok || blobs[i].occluded || misfit(f) > 4) continue;
+    slope_x.add(f.light[0], f.light_variance[0], prior.light[0], prior.light_sigma[0], 1e-3);
+    slope_y.add(f.light[1], f.light_variance[1], prior.light[1], prior.light_sigma[1], 1e-3);
+    dome.add(f.light[2], f.light_variance[2], prior.light[2], prior.light_sigma[2], 1e-3);
+    blur.add(0.5F * (f.blur[0] + f.blur[2]), f.blur_variance, prior.blur_px2, 0.7071F * prior.blur_sigma_px2, 0.01);
+  }
+  // Balls in different places differ in their light, and in how far they move within the exposure.
+  slope_x.take(prior.light[0], prior.light_sigma[0], 0.01, 0.1);
+  slope_y.take(prior.light[1], prior.light_sigma[1], 0.01, 0.1);
+  dome.take(prior.light[2], prior.light_sigma[2], 0.01, 0.1);
+  blur.take(prior.blur_px2, prior.blur_sigma_px2, 0.1, 0.2);
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    Blob& blob = blobs[i];
+    if (blob.fit.ok) blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kLastSteps, 0);
+  }
+}
+
+/// A blob that the plain fit does not explain: another outline, other weights of the colours, or something before it.
+void MarkerDetector::State::look_again(Blob& blob, const BlobPrior& prior, const std::uint8_t* bgr,
+                                       std::ptrdiff_t stride) noexcept {
+  if (!blob.fit.ok || blob.fit.rim_excess > 0) {
+    // A disc facing the camera instead of a ball?
+    const BlobEstimate round = fit_blob(blob.patch, OutlineShape{}, prior, blob.start, kFirstSteps, kStartWidth);
+    if (round.ok && (!blob.fit.ok || round.rim_excess < 0.5F * blob.fit.rim_excess))
+      blob.fit = round, blob.shape = OutlineShape{};
+  }
+  if (blob.fit.ok && blob.fit.rim_excess > 0 && weigh_colours(blob, bgr, stride)) {
+    blob.fit.rim_excess = 0;
+    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+  }
+  if (misfit(blob.fit) < kPoor && blob.fit.arc > kWholeArc) return;
+  const BlobEstimate whole = blob.fit;
+  blob.fit = blob.start;
+  if (!find_arc(blob) || !mask_covered(blob)) {
+    blob.fit = whole;
+    return;
+  }
+  blob.occluded = true;
+  for (int round = 0; round < 2; ++round) {
+    const BlobEstimate arc = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+    if (!arc.ok && round == 0) blob.fit.ok = false;
+    if (!arc.ok) return;
+    blob.fit = arc;
+    if (round == 0) mask_covered(blob);
   }
 }
 
@@ -602,15 +665,20 @@ bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noex
       f.y > static_cast<float>(height) + 0.5F * f.r)
     return false;
   if (f.level * f.r * 1.77F < 8 * std::sqrt(blob.patch.variance)) return false;  // no more than noise
-  const double misfit = static_cast<double>(f.chi2) / (0.92 * std::max(1, f.pixels - 8));
-  const double swell = std::max(1.0, misfit > 1.3 ? misfit : 1.0);
-  const double floor = params.centroid_floor_px * params.centroid_floor_px;
+  const double misfit_now = static_cast<double>(f.chi2) / (0.92 * std::max(1, f.pixels - 8));
+  double swell = misfit_now > 1.3 ? misfit_now : 1.0;
+  // Half of an uneven background's amplitude, in pixels, goes into the centre; what is left of a cover's rim after its
+  // pixels are out adds its own part.
+  const double sx = kSlant * static_cast<double>(f.slant_x), sy = kSlant * static_cast<double>(f.slant_y);
+  const double hidden = blob.occluded ? kHiddenPart * (1.0 - static_cast<double>(std::min(1.0F, f.arc))) : 0.0;
+  const double floor = params.centroid_floor_px * params.centroid_floor_px + hidden * hidden;
+  if (blob.occluded) swell *= kHiddenSwell;
   out.u_px = f.x, out.v_px = f.y;
   out.area_px = 3.14159265F * f.r * f.r;
   out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(swell));
-  out.var_uu_px2 = static_cast<float>(swell * f.var_xx + floor);
-  out.var_vv_px2 = static_cast<float>(swell * f.var_yy + floor);
-  out.var_uv_px2 = static_cast<float>(swell * f.var_xy);
+  out.var_uu_px2 = static_cast<float>(swell * f.var_xx + floor + sx * sx);
+  out.var_vv_px2 = static_cast<float>(swell * f.var_yy + floor + sy * sy);
+  out.var_uv_px2 = static_cast<float>(swell * f.var_xy + sx * sy);
   return std::isfinite(out.var_uu_px2 + out.var_vv_px2 + out.var_uv_px2);
 }
 
@@ -655,7 +723,7 @@ Result<MarkerDetector> MarkerDetector::create(const Rig& rig, std::size_t camera
   const std::size_t cells = static_cast<std::size_t>(state->cells_x) * static_cast<std::size_t>(state->cells_y);
   state->column_sum.resize(static_cast<std::size_t>(3 * state->width));
   state->cell_sum.resize(cells), state->cell_name.resize(cells), state->cell_score.resize(cells);
-  state->cell_parent.resize(cells), state->regions.resize(cells);
+  state->cell_parent.resize(cells), state->named.resize(cells), state->regions.resize(cells);
   state->blobs.resize(kBlobs);
   state->along.resize(Patch::kMaxPixels), state->across.resize(Patch::kMaxPixels);
   state->smooth.resize(Patch::kMaxPixels), state->stack.resize(Patch::kMaxPixels);

@@ -36,7 +36,7 @@ struct DetectorParams {
   double min_saturation = 0.35;      ///< chroma / brightness of a cell
   double min_core_px = 6;            ///< smaller blobs are noise
   double max_extent_px = 64;         ///< wider regions are no marker; at most 68
-  double centroid_floor_px = 0.003;  ///< what a centre's own error never falls below
+  double centroid_floor_px = 0.002;  ///< what a centre's own error never falls below
 };
 
 class MarkerDetector {

@@ -20,31 +20,20 @@ class EdgeProfile {
     float slope;  ///< d share / d (d / tau)
   };
 
-  /// One edge: its direction and width, good for every distance. @rt
-  class Edge {
-   public:
-    Edge(const EdgeProfile& profile, float abs_nx, float abs_ny, float variance_px2) noexcept {
-      const float tau2 = std::max(0.0F, variance_px2) + 1.0F / 12;
-      tau_ = std::sqrt(tau2);
-      const float box = 1 / (12 * tau2), lean = std::min(abs_nx, abs_ny) / std::max(1e-6F, std::max(abs_nx, abs_ny));
-      const int i = std::clamp(static_cast<int>(box * (kBoxes - 1) + 0.5F), 0, kBoxes - 1);
-      const int j = std::clamp(static_cast<int>(lean * (kLeans - 1) + 0.5F), 0, kLeans - 1);
-      table_ = profile.table_.data() + static_cast<std::size_t>(i * kLeans + j) * kSteps;
-    }
-    float tau_px() const noexcept { return tau_; }
-    /// @param x distance / tau
-    Value at(float x) const noexcept {
-      const float place = std::clamp((x + kReach) * kPerUnit, 0.0F, static_cast<float>(kSteps - 1) - 0.001F);
-      const int i = static_cast<int>(place);
-      const float f = place - static_cast<float>(i);
-      const Value &a = table_[i], &b = table_[i + 1];
-      return {a.share + f * (b.share - a.share), a.slope + f * (b.slope - a.slope)};
-    }
-
-   private:
-    const Value* table_;
-    float tau_;
-  };
+  /// Row of the table for an edge with the normal's smaller over larger part `lean` and `box` = 1 / (12 tau^2). @rt
+  int row(float box, float lean) const noexcept {
+    const int i = std::clamp(static_cast<int>(box * (kBoxes - 1) + 0.5F), 0, kBoxes - 1);
+    const int j = std::clamp(static_cast<int>(lean * (kLeans - 1) + 0.5F), 0, kLeans - 1);
+    return (i * kLeans + j) * kSteps;
+  }
+  /// @param x distance / tau. @rt
+  Value at(int row, float x) const noexcept {
+    const float place = std::clamp((x + kReach) * kPerUnit, 0.0F, static_cast<float>(kSteps - 1) - 0.001F);
+    const int i = static_cast<int>(place);
+    const float f = place - static_cast<float>(i);
+    const Value &a = table_[static_cast<std::size_t>(row + i)], &b = table_[static_cast<std::size_t>(row + i + 1)];
+    return {a.share + f * (b.share - a.share), a.slope + f * (b.slope - a.slope)};
+  }
 
   static constexpr float kReach = 3.5F;  ///< in units of tau: beyond it a pixel is covered or not
 
