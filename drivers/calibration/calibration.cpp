@@ -808,7 +808,7 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
   judge_lenses(work, info, covariance, undetermined, report);
   const auto volume = grid_of(job.settings.volume_middle_R, job.settings.volume_size_mm, kVolumePoints);
   if (covariance.size() > 0) {
-    const TipSigma tip = tip_sigma(work.bundle, cameras, info, covariance, volume);
+    const TipSigma tip = tip_sigma(work.bundle, cameras, info, covariance, volume, gauge != Gauge::board);
     report.tip_sigma_mm = tip.rms_mm, report.tip_sigma_worst_mm = tip.worst_mm;
     if (tip.seen == 0)
       report.failures.push_back(
@@ -847,7 +847,8 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
   }
   if (gauge != Gauge::board)
     report.notes.push_back(std::string("no --origin: R lies where the cameras' places fit ") +
-                           (job.last ? "the last rig file" : "the standard rig") + " best");
+                           (job.last ? "the last rig file" : "the standard rig") +
+                           " best; a tip's uncertainty does not hold where R lies");
 
   if (job.last) {
     std::vector<CameraModel> before;

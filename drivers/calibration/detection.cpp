@@ -651,7 +651,7 @@ Detection BoardDetector::detect_charuco(const cv::Mat& grey) {
     cols = static_cast<int>(std::count(col.begin(), col.end(), true));
   }
   if (d.corners.size() < kLeastCharucoCorners || rows < 2 || cols < 2) {
-    const bool blurred = unclear > d.corners.size();
+    const bool blurred = unclear > d.corners.size() && unclear >= kLeastCharucoCorners;
     return rejected(
         blurred ? Reject::blurred : Reject::partly_seen,
         std::to_string(best_good.size()) + " markers seen, but only " + std::to_string(d.corners.size()) +

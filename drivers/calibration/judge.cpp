@@ -178,10 +178,11 @@ Eigen::MatrixXd covariance_of(const Bundle& bundle, const CameraInformation& inf
 }
 
 TipSigma tip_sigma(const Bundle& bundle, const std::vector<CameraModel>& cameras, const CameraInformation& info,
-                   const Eigen::MatrixXd& covariance, const std::vector<Vec3>& points_R) {
+                   const Eigen::MatrixXd& covariance, const std::vector<Vec3>& points_R, bool own_frame) {
   TipSigma out;
   const Eigen::Index n = covariance.rows();
-  double sum = 0;
+  Eigen::MatrixXd all(3 * static_cast<Eigen::Index>(points_R.size()), n), rigid(all.rows(), 6);
+  Eigen::Index rows = 0;
   for (const Vec3 p : points_R) {
     Eigen::Matrix3d N = Eigen::Matrix3d::Zero();
     Eigen::MatrixXd B = Eigen::MatrixXd::Zero(3, n);
@@ -197,13 +198,27 @@ TipSigma tip_sigma(const Bundle& bundle, const std::vector<CameraModel>& cameras
       if (info.pose_at[c] >= 0) B.middleCols<6>(info.pose_at[c]).noalias() += J.point.transpose().lazyProduct(J.pose);
     }
     if (seen < 2) continue;
-    const Eigen::MatrixXd K = N.ldlt().solve(B);
-    const double variance = (K * covariance * K.transpose()).trace();
-    sum += variance;
-    out.worst_mm = std::max(out.worst_mm, std::sqrt(std::max(0.0, variance)));
+    all.middleRows<3>(rows) = N.ldlt().solve(B);
+    Eigen::Matrix3d cross_p;
+    const Vec3 q = p - points_R[0];
+    cross_p << 0, -q.z, q.y, q.z, 0, -q.x, -q.y, q.x, 0;
+    rigid.block<3, 3>(rows, 0) = Eigen::Matrix3d::Identity();
+    rigid.block<3, 3>(rows, 3) = cross_p;
+    rows += 3;
     ++out.seen;
   }
-  if (out.seen > 0) out.rms_mm = std::sqrt(std::max(0.0, sum / static_cast<double>(out.seen)));
+  if (out.seen == 0) return out;
+  all.conservativeResize(rows, n);
+  rigid.conservativeResize(rows, 6);
+  if (own_frame && out.seen >= 3) all -= (rigid * rigid.colPivHouseholderQr().solve(all)).eval();
+  double sum = 0;
+  for (Eigen::Index r = 0; r < rows; r += 3) {
+    const Eigen::MatrixXd K = all.middleRows<3>(r);
+    const double variance = std::max(0.0, (K * covariance * K.transpose()).trace());
+    sum += variance;
+    out.worst_mm = std::max(out.worst_mm, std::sqrt(variance));
+  }
+  out.rms_mm = std::sqrt(sum / static_cast<double>(out.seen));
   return out;
 }
 

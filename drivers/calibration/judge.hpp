@@ -39,8 +39,11 @@ struct TipSigma {
   std::size_t seen = 0;  ///< points that two cameras or more see
 };
 /// Uncertainty of points triangulated with these cameras, from the cameras' alone, 3-D.
+/// @param own_frame true: R is only a name for where the cameras are, so what moves all points as one rigid body is no
+///                  error
 TipSigma tip_sigma(const Bundle& bundle, const std::vector<drivers::CameraModel>& cameras,
-                   const CameraInformation& info, const Eigen::MatrixXd& covariance, const std::vector<Vec3>& points_R);
+                   const CameraInformation& info, const Eigen::MatrixXd& covariance, const std::vector<Vec3>& points_R,
+                   bool own_frame);
 
 /// The same for one lens: how uncertain the projection of points is once the camera is aimed as well as it can be.
 /// @return 2-D RMS over the image  [px]
