@@ -12,6 +12,7 @@ namespace ligature::tracking {
 namespace {
 
 constexpr double kDoubtfulResidual_px = 0.5;  // a calibrated rig stays well below in the median
+constexpr double kDoubtfulShare = 0.7;        // a camera whose views agree less often is out of true
 constexpr double kShownSkew_ms = 0.2;
 
 /// The smallest value that `fraction` of all do not exceed; 0 of none.
@@ -42,7 +43,7 @@ TrackReport::TrackReport(const drivers::Rig& rig, std::string rig_file) : rig_fi
 }
 
 void TrackReport::add(const std::array<drivers::MarkerSet, kCameras>& sets, const InstrumentSample& sample,
-                      std::int64_t work_ns) {
+                      const std::array<drivers::TrackSupport, kInstruments>& support, std::int64_t work_ns) {
   ++frames_;
   work_ms_.push_back(1e-6 * static_cast<double>(work_ns));
   std::int64_t first = INT64_MAX, last = INT64_MIN;
@@ -62,6 +63,8 @@ void TrackReport::add(const std::array<drivers::MarkerSet, kCameras>& sets, cons
     ++of.status[static_cast<std::size_t>(pose.status)];
     of.in_view += std::all_of(&views[i * kEach], &views[i * kEach] + kEach, [](int n) { return n >= 2; });
     if (pose.status != TrackStatus::tracked) continue;
+    for (std::size_t c = 0; c < kCameras; ++c)
+      cameras_[c].seen += support[i].seen[c], cameras_[c].used += support[i].used[c];
     of.residual_px.push_back(pose.residual_px);
     of.sigma_mm.push_back(pose.sigma_tip_mm);
   }
@@ -85,6 +88,12 @@ std::vector<std::string> TrackReport::warnings() const {
       lines.push_back(fmt::format("{}: none of the {} images shows a marker: check its exposure, lens cap and rig file",
                                   camera.name, camera.images));
   }
+  for (const Camera& camera : cameras_)
+    if (camera.seen > 0 && static_cast<double>(camera.used) < kDoubtfulShare * static_cast<double>(camera.seen))
+      lines.push_back(
+          fmt::format("{}: only {:.0f} % of the markers it sees lie where the other cameras put them: has it been "
+                      "moved, or is its folder another camera's?",
+                      camera.name, 100.0 * static_cast<double>(camera.used) / static_cast<double>(camera.seen)));
   for (const Instrument& of : instruments_) {
     const std::uint64_t tracked = of.status[static_cast<std::size_t>(TrackStatus::tracked)];
     if (tracked == 0 && of.in_view > 0)
@@ -111,7 +120,11 @@ nlohmann::ordered_json TrackReport::json() const {
   out["rig"] = rig_file_;
   out["frames"] = frames_;
   for (const Camera& camera : cameras_)
-    out["cameras"].push_back({{"name", camera.name}, {"images", camera.images}, {"missing", camera.missing}});
+    out["cameras"].push_back({{"name", camera.name},
+                              {"images", camera.images},
+                              {"missing", camera.missing},
+                              {"markers_seen", camera.seen},
+                              {"markers_agreeing", camera.used}});
   for (const Instrument& of : instruments_)
     out["instruments"].push_back({{"name", of.name},
                                   {"tracked", of.status[static_cast<std::size_t>(TrackStatus::tracked)]},

@@ -8,6 +8,7 @@
 
 #include "drivers/markers/marker_set.hpp"
 #include "drivers/rig.hpp"
+#include "drivers/tracking/tracker.hpp"
 #include "sim/contract/instrument_sample.hpp"
 
 namespace ligature::tracking {
@@ -17,7 +18,9 @@ class TrackReport {
   TrackReport(const drivers::Rig& rig, std::string rig_file);
 
   /// @param sets what each camera saw of this frame  @param work_ns detection of all images plus fit
-  void add(const std::array<drivers::MarkerSet, kCameras>& sets, const InstrumentSample& sample, std::int64_t work_ns);
+  /// @param support which cameras each instrument's pose rests on
+  void add(const std::array<drivers::MarkerSet, kCameras>& sets, const InstrumentSample& sample,
+           const std::array<drivers::TrackSupport, kInstruments>& support, std::int64_t work_ns);
   /// Whether every instrument was tracked at least once.
   bool all_tracked() const;
   /// One line per thing that is not as it should be.
@@ -36,6 +39,7 @@ class TrackReport {
   struct Camera {
     std::string name;
     std::uint64_t images = 0, missing = 0, blobs = 0;
+    std::uint64_t seen = 0, used = 0;  ///< views of tracked instruments, and those that agree with the pose
   };
   std::string rig_file_;
   std::uint64_t frames_ = 0;

@@ -155,7 +155,7 @@ Result<TrackOutcome> track(const TrackOptions& options) {
     }
     if (k < in.index->triggers.size()) frame = in.index->triggers[k].frame, t_ns = in.index->triggers[k].t_ns;
     const InstrumentSample sample = tracker->track({&sets[0], &sets[1], &sets[2], &sets[3]}, frame, t_ns);
-    report.add(sets, sample, rt::monotonic_now_ns() - start);
+    report.add(sets, sample, {tracker->support(0), tracker->support(1)}, rt::monotonic_now_ns() - start);
     for (std::size_t i = 0; i < kInstruments; ++i) {
       append_pose(rows, frame, t_ns, in.rig.instruments[i].name, sample.instruments[i], tracker->tip_covariance(i));
       if (options.filter) {

@@ -299,6 +299,14 @@ TEST_F(TrackVerb, BlackImagesGiveLostRowsAndExitOne) {
 }
 
 TEST_F(TrackVerb, CamerasThatAreNotTheRigFilesAreNoticed) {
+  copy_whole();
+  fs::rename(frames_ / "C0", frames_ / "x");
+  fs::rename(frames_ / "C1", frames_ / "C0");
+  fs::rename(frames_ / "x", frames_ / "C1");
+  const Answer swapped = track();
+  EXPECT_TRUE(swapped.exit_code == 1 || swapped.err.find("is its folder another camera's") != std::string::npos)
+      << swapped.err;
+
   drivers::Rig rig = drivers::testing::distorted_rig();
   for (drivers::CameraModel& camera : rig.cameras) camera.distortion = {};
   rig.cameras[1].X_RC.p.x += 2;
