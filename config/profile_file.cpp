@@ -130,6 +130,19 @@ VirtualSettings read_virtual(Table t, const CameraSettings& cameras) {
   v.brightness = t.get_number("brightness", v.brightness, between(0.01, 1));
   v.tremor_um = t.get_number("tremor_um", v.tremor_um, between(0, 5000));
   v.readout_ms = t.get_number("readout_ms", v.readout_ms, between(0, 1000));
+  v.saturation = t.get_number("saturation", v.saturation, between(0, 1));
+  v.velvet = t.get_number("velvet", v.velvet, between(0, 1));
+  v.shot_noise = t.get_number("shot_noise", v.shot_noise, between(0, 0.5));
+  v.defocus_px = t.get_number("defocus_px", v.defocus_px, between(0, 10));
+  v.highlight = t.get_number("highlight", v.highlight, between(0, 10));
+  v.bodies = t.get_bool("bodies", v.bodies);
+  v.bayer = t.get_bool("bayer", v.bayer);
+  v.jpeg_quality = static_cast<int>(t.get_integer("jpeg_quality", v.jpeg_quality, 0, 100));
+  const double period_ms = 1e3 / cameras.rate_hz;
+  const auto skew = t.get_numbers("skew_ms", kCameras, kCameras, between(0, period_ms));
+  for (std::size_t c = 0; c < skew.size(); ++c) v.skew_ms[c] = skew[c];
+  const auto gains = t.get_numbers("white_balance", 3, 3, between(0.1, 10));
+  for (std::size_t k = 0; k < gains.size(); ++k) v.white_balance[k] = gains[k];
   return v;
 }
 

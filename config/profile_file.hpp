@@ -50,9 +50,19 @@ struct VirtualSettings {
   std::uint64_t seed = 1;
   double noise = 0.02;  ///< standard deviation of a pixel, of full scale
   double exposure_ms = 4;
-  double brightness = 0.85;  ///< of a fully lit marker, of full scale
-  double tremor_um = 43;     ///< RMS of the hand's tremor at the tip
-  double readout_ms = 3;     ///< end of exposure to delivery
+  double brightness = 0.85;                      ///< of a fully lit marker, of full scale
+  double tremor_um = 43;                         ///< RMS of the hand's tremor at the tip
+  double readout_ms = 3;                         ///< end of exposure to delivery
+  double saturation = 0.92;                      ///< of the markers' colours
+  double velvet = 0.03;                          ///< level of the background, of full scale
+  double shot_noise = 0;                         ///< photon noise of a full-scale pixel, of full scale
+  double defocus_px = 0;                         ///< standard deviation of the lens's blur
+  double highlight = 0;                          ///< white reflection of the lamp, of full scale
+  bool bodies = false;                           ///< the forceps' dark arms are seen, and hide markers
+  bool bayer = false;                            ///< one colour per pixel, filled in
+  int jpeg_quality = 0;                          ///< 1..100; 0 = no codec
+  std::array<double, kCameras> skew_ms{};        ///< a camera's trigger after the common one
+  std::array<double, 3> white_balance{1, 1, 1};  ///< gain of red, green, blue
 };
 
 struct TrackingSettings {

@@ -47,6 +47,16 @@ drivers::VirtualRigParams virtual_params(const config::Profile& profile, double 
   p.noise = v.noise;
   p.brightness = v.brightness;
   p.readout_ms = v.readout_ms;
+  p.saturation = v.saturation;
+  p.velvet = v.velvet;
+  p.shot_noise = v.shot_noise;
+  p.defocus_px = v.defocus_px;
+  p.highlight = v.highlight;
+  p.bodies = v.bodies;
+  p.bayer = v.bayer;
+  p.jpeg_quality = v.jpeg_quality;
+  p.skew_ms = v.skew_ms;
+  p.white_balance = v.white_balance;
   for (const config::FaultSettings& f : profile.faults)
     if (f.kind == Kind::blob) {
       drivers::BlobFault blob;
