@@ -90,10 +90,10 @@ std::vector<std::string> TrackReport::warnings() const {
   }
   for (const Camera& camera : cameras_)
     if (camera.seen > 0 && static_cast<double>(camera.used) < kDoubtfulShare * static_cast<double>(camera.seen))
-      lines.push_back(
-          fmt::format("{}: only {:.0f} % of the markers it sees lie where the other cameras put them: has it been "
-                      "moved, or is its folder another camera's?",
-                      camera.name, 100.0 * static_cast<double>(camera.used) / static_cast<double>(camera.seen)));
+      lines.push_back(fmt::format(
+          "{}: only {:.0f} % of the markers it sees lie where the other cameras put them: has it been "
+          "moved, is its folder another camera's, or is {} not the rig file of these cameras?",
+          camera.name, 100.0 * static_cast<double>(camera.used) / static_cast<double>(camera.seen), rig_file_));
   for (const Instrument& of : instruments_) {
     const std::uint64_t tracked = of.status[static_cast<std::size_t>(TrackStatus::tracked)];
     if (tracked == 0 && of.in_view > 0)
