@@ -25,9 +25,9 @@ namespace {
 using config::FaultSettings;
 using nlohmann::json;
 
-// ThreadSanitizer slows images and physics down by ten times and more: two cores cannot keep real time then, and what a
-// realtime run tracks is no claim any more. Races are looked for all the same.
-#if defined(__SANITIZE_THREAD__)
+// Sanitizers slow images, markers and physics down by ten times and more: two cores cannot keep real time then, and what
+// a realtime run tracks is no claim any more. Races and wrong accesses are looked for all the same.
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kKeepsRealTime = false;
 #else
 constexpr bool kKeepsRealTime = true;
