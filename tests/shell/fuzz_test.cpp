@@ -369,8 +369,12 @@ TEST(ShellFuzz, AServerKilledInAStormLeavesAWholeConfiguration) {
       if (Wire probe(folder / "s"); probe.connected()) break;
       ::usleep(10000);
     }
+    // At any moment after the first commit, however slow the machine.
+    std::atomic<bool> committed{false};
+    const auto delay_us = static_cast<useconds_t>(lines.below(300000));
     std::thread killer([&] {
-      ::usleep(static_cast<useconds_t>(20000 + lines.below(300000)));
+      for (int i = 0; i < 1000 && !committed; ++i) ::usleep(10000);
+      ::usleep(delay_us);
       ::kill(child, SIGKILL);
     });
     for (int i = 0; i < 3; ++i) {
@@ -379,6 +383,8 @@ TEST(ShellFuzz, AServerKilledInAStormLeavesAWholeConfiguration) {
         if (!wire.send("run set profile title \"" + std::to_string(k) + "\"\nrun commit\n", 1000) ||
             !wire.frame_of("answer").is_object() || !wire.frame_of("answer").is_object())
           break;
+        else
+          committed = true;
     }
     killer.join();
     int status = 0;
