@@ -69,8 +69,8 @@ struct ThreadParams {
   double twist_turns = 0;            ///< put in at the start, spread evenly
   Vec3 velocity;                     ///< at the start; inertial only [mm/s]
   bool inertial = true;              ///< else low-mass: drag * velocity = force (a scenario file's default)
-  /// Quasi-static: twist evenly spread between held frames. Unknown: the angle of every edge's material frame is a
-  /// fourth unknown of the vertex (needed, and chosen by itself, where a curved rest shape couples bending to twist).
+  /// Quasi-static: twist evenly spread between held frames. Unknown: the angle of every edge's material frame is an
+  /// unknown, friction between threads turns it (by itself, where a curved rest shape couples bending to twist).
   enum class TwistMode : std::uint8_t { quasi_static, unknown };
   TwistMode twist_mode = TwistMode::quasi_static;
   ThreadMaterial material;

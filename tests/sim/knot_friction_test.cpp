@@ -4,7 +4,7 @@
 namespace ligature::world {
 namespace {
 
-TEST(TieFriction, AReefHoldsWhereAGrannySlidesAndAGriefRollsApartAtAny) {
+TEST(TieFriction, AReefHoldsWhereAGrannySlidesAndAGriefDoesNotStayTied) {
   TieCase of;
   of.iterations = 50;
   const Trial reef = lower_friction("reef", of, {0.3}, 0.12), granny = lower_friction("granny", of, {0.3}, 0.12);
