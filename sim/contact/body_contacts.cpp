@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -106,6 +107,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
     for (std::uint32_t b = 0; b < bodies.count; ++b) {
       const Obstacle& body = *bodies.body[b];
       if (body.shape() == Obstacle::Shape::plane) continue;
+      const SoftBody* const soft = bodies.soft_of(b);
       const Moment moment{body, (1 - bodies.at) * body.moved()};
       const double near = s.radius + reach;
       for (std::uint32_t i = 0; i < n; ++i) {
@@ -133,7 +135,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           const double d = place.d;
           Obstacle::Surface surface = first;
           if (j > 0) {
-            surface = {sides[j].distance, sides[j].point, sides[j].normal, 0};
+            surface = {sides[j].distance, sides[j].point, sides[j].normal, 0, sides[j].triangle};
           } else if (d != 0) {
             surface = moment.nearest(curve_at(s, i + d).p, within);
           }
@@ -155,6 +157,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           }
           at.gap = surface.distance - s.radius;
           if (at.gap > reach) continue;
+          if (soft) at.on = {surface.triangle, soft->surface().weights(surface.triangle, surface.point)};
           if (contacts_.size() == most_) {
             ++lost;
             continue;

@@ -7,6 +7,7 @@
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -22,6 +23,25 @@ Eigen::Matrix3d axes_of(const Vector3d& n) {
   axes.col(1) = t;
   axes.col(2) = n.cross(t);
   return axes;
+}
+
+// Sum of weight value(node) over the corners that a place lies between.
+template <class Value>
+Vector3d blended(const SoftBody& body, const SurfacePlace& place, const Value& value) {
+  const TriangleMesh::Triangle& corner = body.surface().triangle(place.triangle);
+  return place.weight.x() * value(corner[0]) + place.weight.y() * value(corner[1]) +
+         place.weight.z() * value(corner[2]);
+}
+
+// Motion of one place for a force at the other.
+Eigen::Matrix3d compliance_between(const SoftBody& body, const SurfacePlace& a, const SurfacePlace& b) {
+  const TriangleMesh::Triangle &i = body.surface().triangle(a.triangle), &j = body.surface().triangle(b.triangle);
+  Eigen::Matrix3d sum = Eigen::Matrix3d::Zero();
+  for (std::size_t m = 0; m < 3; ++m)
+    for (std::size_t n = 0; n < 3; ++n)
+      sum +=
+          a.weight[static_cast<Eigen::Index>(m)] * b.weight[static_cast<Eigen::Index>(n)] * body.compliance(i[m], j[n]);
+  return sum;
 }
 
 double thickest(const Strand* strands, std::size_t count) {
@@ -98,6 +118,12 @@ int CoupledStep::body_parts(const Strand* strands, std::size_t count) const noex
 }
 
 template <class Visit>
+void CoupledStep::visit_soft(const Visit& visit) const noexcept {
+  for (std::size_t b = 0; b < bodies_.count; ++b)
+    if (SoftBody* const body = bodies_.soft_of(b)) visit(*body);
+}
+
+template <class Visit>
 void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   std::vector<StrandContact>& between = contacts_.contacts();
   for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], j, false);
@@ -133,9 +159,12 @@ Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* syste
     const Turn turn = turn_at(strands_[strand], edge, at, out);
     return sum + (turn.weight[0] * s.turn_of(turn.edge[0]) + turn.weight[1] * s.turn_of(turn.edge[1])) * turn.arm;
   };
-  if (c.pair.strand_b == kNoStrand)
+  if (c.pair.strand_b == kNoStrand) {
+    const SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           body_motion_ * bodies_.body[c.pair.edge_b]->moved();
+           (soft ? blended(*soft, c.on, [&](std::uint32_t v) { return soft->step()[v]; })
+                 : Vector3d(body_motion_ * bodies_.body[c.pair.edge_b]->moved()));
+  }
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
@@ -158,6 +187,11 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
     }
   };
   on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
+  if (!between) {
+    SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
+    for (std::size_t k = 0; soft && k < 3; ++k)
+      soft->push(soft->surface().triangle(c.on.triangle)[k], -c.on.weight[static_cast<Eigen::Index>(k)] * force);
+  }
   if (between) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force, c.normal);
 }
 
@@ -172,9 +206,12 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const ThreadSystem* sy
     return sum +
            (turn.weight[0] * system.turned(turn.edge[0]) + turn.weight[1] * system.turned(turn.edge[1])) * turn.arm;
   };
-  if (c.pair.strand_b == kNoStrand)
+  if (c.pair.strand_b == kNoStrand) {
+    const SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           bodies_.at * bodies_.body[c.pair.edge_b]->moved();
+           (soft ? blended(*soft, c.on, [&](std::uint32_t v) -> Vector3d { return soft->x()[v] - soft->start()[v]; })
+                 : Vector3d(bodies_.at * bodies_.body[c.pair.edge_b]->moved()));
+  }
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
@@ -208,7 +245,9 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     q = axes.transpose() * (slid_so_far(c, systems) + moving);
     q[0] = left;
     f = axes.transpose() * c.force;
-    mu_[r] = of_body ? settings.body_friction : settings.friction;
+    mu_[r] = !of_body                         ? settings.friction
+             : bodies_.soft_of(c.pair.edge_b) ? settings.soft_friction
+                                              : settings.body_friction;
     rows_.push_back({number, of_body});
     chosen_.push_back(c);
     axes_.push_back(axes);
@@ -229,6 +268,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     if (touches > 0) systems[k].meet_at(static_cast<std::size_t>(sum / touches));
   }
   coupling_.build(strands, count, inverses_.data(), chosen_.data(), axes_.data(), rows_.size(), executor);
+  add_soft_coupling();
   stage(StepStage::couple);
 
   // The motion q is that with the forces so far: take their share out.
@@ -260,7 +300,23 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     c.sliding = f[0] > 0 && f.tail<2>().norm() >= (1 - 1e-6) * mu_[r] * f[0] && u.tail<2>().norm() > 0;
   }
   for (std::size_t k = 0; k < count; ++k) systems[k].solve();
+  visit_soft([](SoftBody& body) { body.solve(); });
   stage(StepStage::solve);
+}
+
+// What contacts with one soft body have to do with each other by way of it.
+void CoupledStep::add_soft_coupling() noexcept {
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    if (!rows_[i].of_body) continue;
+    const StrandContact& a = chosen_[i];
+    const SoftBody* const body = bodies_.soft_of(a.pair.edge_b);
+    if (!body) continue;
+    for (std::size_t j = 0; j <= i; ++j) {
+      const StrandContact& b = chosen_[j];
+      if (!rows_[j].of_body || b.pair.edge_b != a.pair.edge_b) continue;
+      coupling_.add(i, j, axes_[i].transpose() * compliance_between(*body, a.on, b.on) * axes_[j]);
+    }
+  }
 }
 
 void CoupledStep::place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
@@ -312,6 +368,9 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
                                   const CoupledSettings& settings, CoupledOutcome& out) noexcept {
   double part = settings.between ? clearance_.fraction(strands, count, trial_of_.data()) : 1.0;
+  visit_soft([&](const SoftBody& body) {
+    part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}).fraction);
+  });
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
     part = std::min(
@@ -329,6 +388,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   strands_ = strands;
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
+  visit_soft([&](SoftBody& body) { body.begin(settings.step.dt); });
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
   int parts = 0;
   for (std::size_t k = 0; k < count; ++k) {
@@ -368,6 +428,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       load = std::max(load, systems[k].load());
       rounding = std::max(rounding, systems[k].rounding_force());
     }
+    visit_soft([](SoftBody& body) { body.linearise(); });
     stage(StepStage::integrate);
     if (iteration > 0) {
       bodies_.at = motion;
@@ -418,7 +479,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     out.converged = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
                     moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter &&
-                    worst_penetration() <= kPenetrationLeft * diameter &&
+                    soft_moved_ <= kSoftRest * diameter && worst_penetration() <= kPenetrationLeft * diameter &&
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
 
@@ -436,6 +497,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].linearise(drag, own_drag_[k].data());
       systems[k].solve();
     }
+    visit_soft([](SoftBody& body) { body.solve(); });
     stage(StepStage::integrate);
     couple(systems, strands, count, settings, executor, stage, out);
     ++out.iterations;
@@ -465,6 +527,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     over = std::max(furthest / std::max(most_move, kLedMove * led), over_slid);
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
+    soft_moved_ = 0;
+    visit_soft([&](SoftBody& body) {
+      for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
+    });
     place_trial(systems, problems, count, fraction);
     const double allowed = safe_fraction(strands, count, fraction, settings, out);
     if (allowed < fraction) {
@@ -473,7 +539,16 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       place_trial(systems, problems, count, fraction);
     }
     // The audit knows nothing of how the move was found.
-    for (int halving = 0; settings.between && guard_.audit(strands, count, trial_of_.data()) > 0; ++halving) {
+    const auto unproven = [&] {
+      if (settings.between && guard_.audit(strands, count, trial_of_.data()) > 0) return true;
+      bool passes = false;
+      visit_soft([&](const SoftBody& body) {
+        const SoftMotion motion_of{body.step(), nullptr, fraction};
+        passes = passes || look_soft(strands, count, trial_of_.data(), body, motion_of, kAuditShare).found > 0;
+      });
+      return passes;
+    };
+    for (int halving = 0; unproven(); ++halving) {
       fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
       place_trial(systems, problems, count, fraction);
       if (fraction > 0) continue;
@@ -485,6 +560,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
 
     motion += fraction * (asked - motion);
     if (fraction == 1) motion = asked;
+    visit_soft([&](SoftBody& body) { body.advance(fraction); });
     for (std::size_t k = 0; k < count; ++k) {
       rod::RodState& state = *problems[k].state;
       systems[k].foresee_tension(trial_[k]);
@@ -524,6 +600,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = 0.5 * motion}).found >
         0)
       break;
+    bool passes = false;
+    visit_soft([&](const SoftBody& body) {
+      passes = passes ||
+               look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare).found > 0;
+    });
+    if (passes) break;
+    visit_soft([](SoftBody& body) { body.go_back(0.5); });
     motion *= 0.5;
     for (std::size_t k = 0; k < count; ++k) {
       std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
@@ -532,6 +615,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
   }
   out.motion = motion;
+  visit_soft([&](SoftBody& body) {
+    if (!out.finite) body.go_back(0);
+    body.finish();
+  });
   for (std::size_t k = 0; k < count; ++k) {
     if (!out.finite) {
       systems[k].undo();

@@ -34,7 +34,8 @@ struct CoupledSettings {
   StepSettings step;
   ConeSettings cone;
   double friction = 0;       ///< mu between strands
-  double body_friction = 0;  ///< mu between strands and bodies
+  double body_friction = 0;  ///< mu between strands and rigid bodies
+  double soft_friction = 0;  ///< mu between strands and bodies that deform
   bool between = true;       ///< strands touch each other; else they pass through
 };
 
@@ -112,6 +113,9 @@ class CoupledStep {
   /// visit(contact, number, of_body) for those between strands, then for those with bodies.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
+  template <class Visit>
+  void visit_soft(const Visit& visit) const noexcept;
+  void add_soft_coupling() noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
   Vector3d slid_so_far(const StrandContact& c, const ThreadSystem* systems) const noexcept;
@@ -147,6 +151,7 @@ class CoupledStep {
   double drag_ = kLeastDrag;                   ///< of all vertices together, against moves that are too long
   double knot_drag_ = kLeastDrag;              ///< of those near contacts, against linearisations that mislead
   std::vector<std::vector<double>> own_drag_;  ///< of each vertex of each strand [uN/mm], knot_drag_ where it is not 0
+  double soft_moved_ = 0;                      ///< likewise a node of a soft body [mm]
   double moved_ = 0;                           ///< furthest that the last move would have taken a vertex [mm]
   double reach_ = 0;                           ///< that pairs were gathered for [mm]
 };

@@ -291,6 +291,17 @@ void Coupling::build(const Strand* strands, size_t strand_count, const ThreadInv
   executor.run((3 * count + kMirrorRows - 1) / kMirrorRows, &Coupling::mirror_part, &work);
 }
 
+void Coupling::add(size_t i, size_t j, const Eigen::Matrix3d& block) noexcept {
+  known_.clear();
+  for (int r = 0; r < 3; ++r)
+    for (int c = 0; c < 3; ++c) {
+      const double value = i == j ? 0.5 * (block(r, c) + block(c, r)) : block(r, c);
+      const auto row = static_cast<size_t>(r), column = static_cast<size_t>(c);
+      *entry(3 * i + row, 3 * j + column) += value;
+      if (i != j) *entry(3 * j + column, 3 * i + row) += value;
+    }
+}
+
 // Contact i's block of how contact j moves it, into the lower triangle.
 void Coupling::put(const double* block, size_t block_stride, size_t i, size_t j, bool add) noexcept {
   for (size_t r = 0; r < 3; ++r)

@@ -74,6 +74,10 @@ class Coupling {
              const StrandContact* contacts, const Eigen::Matrix3d* axes, std::size_t count, Executor& executor,
              bool same_matrix = false) noexcept;
 
+  /// Adds to what the last build() made: how contact j moves contact i, along their axes; and its transpose. Of i = j
+  /// the symmetric part. What was added is not kept for the next build(). [mm/uN]
+  void add(std::size_t i, std::size_t j, const Eigen::Matrix3d& block) noexcept;
+
   /// Row by row, symmetric to the bit, zero in the padding; 32-byte aligned rows.         (3 count, stride()) [mm/uN]
   const double* w() const noexcept { return w_.data()->v; }
   /// A multiple of 4, at least 3 count.

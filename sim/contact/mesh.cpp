@@ -7,68 +7,17 @@
 #include <string>
 #include <utility>
 
+#include "sim/contact/segment_triangle.hpp"
+
 namespace ligature::contact {
 namespace {
 
 constexpr std::uint32_t kLeaf = 4;    // triangles
-constexpr std::size_t kDeepest = 64;  // of the hierarchy: halving 200 000 triangles takes 16
 constexpr double kLeastArea = 1e-10;  // of a triangle, over the square of its longest side
 constexpr double kFurthest = 1e5;     // of a vertex [mm]
 constexpr double kSamePlace = 1e-7;   // of two minima that a seam between features shows twice [mm]
 constexpr double kConeSeam = 1e-9;    // sine by which normal cones overlap, so that none is lost between them
 constexpr double kOnSurface = 1e-12;  // a distance whose direction is rounding [mm]
-
-struct OnTriangle {
-  Vector3d point{0, 0, 0};
-  int corner = -1, edge = -1;  // the feature; both -1: the face
-};
-
-// [Ericson 2005] section 5.1.5.
-OnTriangle closest(const Vector3d& p, const Vector3d& a, const Vector3d& b, const Vector3d& c) {
-  const Vector3d ab = b - a, ac = c - a, ap = p - a;
-  const double d1 = ab.dot(ap), d2 = ac.dot(ap);
-  if (d1 <= 0 && d2 <= 0) return {a, 0, -1};
-  const Vector3d bp = p - b;
-  const double d3 = ab.dot(bp), d4 = ac.dot(bp);
-  if (d3 >= 0 && d4 <= d3) return {b, 1, -1};
-  const double vc = d1 * d4 - d3 * d2;
-  if (vc <= 0 && d1 >= 0 && d3 <= 0) return {a + d1 / (d1 - d3) * ab, -1, 0};
-  const Vector3d cp = p - c;
-  const double d5 = ab.dot(cp), d6 = ac.dot(cp);
-  if (d6 >= 0 && d5 <= d6) return {c, 2, -1};
-  const double vb = d5 * d2 - d1 * d6;
-  if (vb <= 0 && d2 >= 0 && d6 <= 0) return {a + d2 / (d2 - d6) * ac, -1, 2};
-  const double va = d3 * d6 - d5 * d4;
-  if (va <= 0 && d4 - d3 >= 0 && d5 - d6 >= 0) return {b + (d4 - d3) / ((d4 - d3) + (d5 - d6)) * (c - b), -1, 1};
-  const double per = 1 / (va + vb + vc);
-  return {a + vb * per * ab + vc * per * ac, -1, -1};
-}
-
-struct TwoPlaces {
-  double s = 0, t = 0;
-  bool inside = false;  // both strictly, and not parallel
-};
-
-// Closest points of the segments p..q and a..b [Ericson 2005] section 5.1.9.
-TwoPlaces closest_places(const Vector3d& p, const Vector3d& q, const Vector3d& a, const Vector3d& b) {
-  const Vector3d u = q - p, v = b - a, w = p - a;
-  const double uu = std::max(u.squaredNorm(), 1e-300), vv = std::max(v.squaredNorm(), 1e-300);
-  const double uv = u.dot(v), uw = u.dot(w), vw = v.dot(w), det = uu * vv - uv * uv;
-  TwoPlaces out;
-  const bool skew = det > 1e-12 * uu * vv;
-  out.s = skew ? std::clamp((uv * vw - uw * vv) / det, 0.0, 1.0) : 0.0;
-  out.t = (uv * out.s + vw) / vv;
-  if (out.t < 0 || out.t > 1) {
-    out.t = std::clamp(out.t, 0.0, 1.0);
-    out.s = std::clamp((uv * out.t - uw) / uu, 0.0, 1.0);
-  }
-  out.inside = skew && out.s > 0 && out.s < 1 && out.t > 0 && out.t < 1;
-  return out;
-}
-
-double gap_between(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
-  return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).norm();
-}
 
 // The nearest first; a place that is there already is not listed twice.
 void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found) {
@@ -208,28 +157,47 @@ void TriangleMesh::build(std::uint32_t first, std::uint32_t count) {
   build(first + count / 2, count - count / 2);
 }
 
-template <class Visit>
-void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const double& reach,
-                            const Visit& visit) const noexcept {
-  std::array<std::uint32_t, kDeepest> stack;
-  std::size_t depth = 0;
-  stack[depth++] = 0;
-  while (depth > 0) {
-    const std::uint32_t at = stack[--depth];
-    const Node& node = nodes_[at];
-    if (gap_between(low, high, node.low, node.high) > reach) continue;
-    if (node.count > 0) {
-      for (std::uint32_t i = node.first; i < node.first + node.count; ++i) visit(order_[i]);
+void TriangleMesh::deform(const Vector3d* x) noexcept {
+  std::copy_n(x, vertices_.size(), vertices_.begin());
+  for (Vector3d& n : vertex_normals_) n.setZero();
+  for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
+    const Vector3d &a = corner(t, 0), &b = corner(t, 1), &c = corner(t, 2);
+    const Vector3d area = (b - a).cross(c - a);
+    const double longest = std::max({(b - a).squaredNorm(), (c - b).squaredNorm(), (a - c).squaredNorm()});
+    if (area.norm() > kLeastArea * longest) face_normals_[t] = area.normalized();
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      const Vector3d e = corner(t, k + 1) - corner(t, k), f = corner(t, k + 2) - corner(t, k);
+      vertex_normals_[triangles_[t][k]] += std::atan2(e.cross(f).norm(), e.dot(f)) * face_normals_[t];
+    }
+  }
+  for (std::size_t i = nodes_.size(); i-- > 0;) {  // children come after their parent
+    Node& node = nodes_[i];
+    if (node.count == 0) {
+      node.low = nodes_[i + 1].low.cwiseMin(nodes_[node.first].low);
+      node.high = nodes_[i + 1].high.cwiseMax(nodes_[node.first].high);
       continue;
     }
-    // The nearer child first.
-    std::uint32_t near = at + 1, far = node.first;
-    if (gap_between(low, high, nodes_[far].low, nodes_[far].high) <
-        gap_between(low, high, nodes_[near].low, nodes_[near].high))
-      std::swap(near, far);
-    stack[depth++] = far;
-    stack[depth++] = near;
+    node.low = node.high = corner(order_[node.first], 0);
+    for (std::uint32_t o = node.first; o < node.first + node.count; ++o)
+      for (std::size_t k = 0; k < 3; ++k) {
+        node.low = node.low.cwiseMin(corner(order_[o], k));
+        node.high = node.high.cwiseMax(corner(order_[o], k));
+      }
   }
+  low_ = nodes_[0].low;
+  high_ = nodes_[0].high;
+}
+
+Vector3d TriangleMesh::weights(std::size_t t, const Vector3d& point) const noexcept {
+  const auto i = static_cast<std::uint32_t>(t);
+  const Vector3d &a = corner(i, 0), &b = corner(i, 1), &c = corner(i, 2);
+  const Vector3d area = (b - a).cross(c - a);
+  const double square = std::max(area.squaredNorm(), 1e-300);
+  Vector3d w((c - b).cross(point - b).dot(area) / square, (a - c).cross(point - c).dot(area) / square, 0);
+  w = w.cwiseMax(0.0).cwiseMin(1.0);
+  if (w.x() + w.y() > 1) w /= w.x() + w.y();
+  w.z() = 1 - w.x() - w.y();
+  return w;
 }
 
 // Whether d points out of the solid beyond both faces at edge k of t.
@@ -270,6 +238,7 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) co
   const bool inside = d.dot(up) < 0;
   out.distance = inside ? -best : best;
   out.normal = best > kOnSurface ? Vector3d((inside ? -1 : 1) / best * d) : Vector3d(up.normalized());
+  out.triangle = triangle;
   return out;
 }
 
@@ -283,6 +252,7 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q
     out.found = true;
     out.s = s;
     out.point = on_mesh;
+    out.triangle = t;
     out.normal = d > kOnSurface ? Vector3d((on_segment - on_mesh) / d) : face_normals_[t];
   };
   for_near(p.cwiseMin(q), p.cwiseMax(q), best, [&](std::uint32_t t) {
@@ -322,7 +292,7 @@ void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const n
     } else if (d.dot(face_normals_[t]) <= 0) {
       return;
     }
-    insert(out, {size, on.point, d / size, 0, true});
+    insert(out, {size, on.point, d / size, 0, true, t});
   });
 }
 
@@ -338,7 +308,7 @@ void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, M
         const Vector3d d = p + s * along - vertices_[v];
         const double size = d.norm();
         if (s > 0 && s < 1 && size <= within && size > kOnSurface && beyond_vertex(v, d))
-          insert(out, {size, vertices_[v], d / size, s, true});
+          insert(out, {size, vertices_[v], d / size, s, true, t});
       }
       if (neighbours_[t][k] < t) continue;
       const TwoPlaces both = closest_places(p, q, corner(t, k), corner(t, k + 1));
@@ -346,7 +316,8 @@ void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, M
       const Vector3d on = corner(t, k) + both.t * (corner(t, k + 1) - corner(t, k));
       const Vector3d d = p + both.s * along - on;
       const double size = d.norm();
-      if (size <= within && size > kOnSurface && beyond_edge(t, k, d)) insert(out, {size, on, d / size, both.s, true});
+      if (size <= within && size > kOnSurface && beyond_edge(t, k, d))
+        insert(out, {size, on, d / size, both.s, true, t});
     }
   });
 }

@@ -1,6 +1,7 @@
 #pragma once
-/// A closed triangle mesh as a rigid body's surface: nearest points, with the side they are seen from, and the places
-/// where a point or a segment has a distance of its own (a local minimum), each of which may become a contact.
+/// A closed triangle mesh as a body's surface, rigid or deforming: nearest points, with the side they are seen from,
+/// and the places where a point or a segment has a distance of its own (a local minimum), each of which may become a
+/// contact.
 ///
 /// A nearest point lies inside a face, on an edge or on a vertex, its feature. It is a local minimum of the distance
 /// where the direction to it lies in the normal cone of the feature: along the face's normal; for an edge beyond both
@@ -9,6 +10,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "sim/base/fixed_vector.hpp"
@@ -30,12 +32,17 @@ class TriangleMesh {
   /// where; whether the surface meets itself is not looked at.
   static Result<TriangleMesh> create(std::vector<Vector3d> vertices, std::vector<Triangle> triangles);
 
+  /// The same triangles with their vertices elsewhere. What the surface is like is not looked at again; a triangle that
+  /// has lost its area keeps the normal that it had. @param x (vertices) @rt O(vertices + triangles), no allocation
+  void deform(const Vector3d* x) noexcept;
+
   struct Nearest {
     double distance = 0;       ///< positive = outside [mm]
     Vector3d point{0, 0, 0};   ///< on the surface [mm]
     Vector3d normal{0, 0, 1};  ///< unit, out of the solid: the gradient of the distance
     double s = 0;              ///< of a segment: the place on it, [0, 1]
     bool found = false;
+    std::uint32_t triangle = 0;  ///< one that the point is on
   };
   /// The nearest point of the surface within this distance. @rt no allocation
   Nearest nearest(const Vector3d& p, double within) const noexcept;
@@ -51,8 +58,23 @@ class TriangleMesh {
   const Vector3d& low() const noexcept { return low_; }
   const Vector3d& high() const noexcept { return high_; }
   std::size_t triangles() const noexcept { return triangles_.size(); }
+  std::size_t vertices() const noexcept { return vertices_.size(); }
+  const Triangle& triangle(std::size_t t) const noexcept { return triangles_[t]; }
+  const Vector3d& vertex(std::size_t v) const noexcept { return vertices_[v]; }
+  const Vector3d& face_normal(std::size_t t) const noexcept { return face_normals_[t]; }  ///< unit, outwards
+  /// Weights of a triangle's corners at a point of it, each in [0, 1], sum 1.
+  Vector3d weights(std::size_t t, const Vector3d& point) const noexcept;
+  /// visit(triangle) for every one whose box is within reach of this box.
+  template <class Visit>
+  void for_each_near(const Vector3d& low, const Vector3d& high, double reach, const Visit& visit) const noexcept {
+    for_near(low, high, reach, visit);
+  }
 
  private:
+  static constexpr std::size_t kDeepest = 64;  ///< of the hierarchy: halving 200 000 triangles takes 16
+  static double box_gap(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
+    return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).norm();
+  }
   struct Node {
     Vector3d low, high;
     std::uint32_t first = 0, count = 0;  ///< triangles of a leaf; of a branch count is 0 and first its second child
@@ -75,5 +97,28 @@ class TriangleMesh {
   std::vector<Node> nodes_;                       // in depth-first order
   Vector3d low_{0, 0, 0}, high_{0, 0, 0};
 };
+
+template <class Visit>
+void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const double& reach,
+                            const Visit& visit) const noexcept {
+  std::array<std::uint32_t, kDeepest> stack;
+  std::size_t depth = 0;
+  stack[depth++] = 0;
+  while (depth > 0) {
+    const std::uint32_t at = stack[--depth];
+    const Node& node = nodes_[at];
+    if (box_gap(low, high, node.low, node.high) > reach) continue;
+    if (node.count > 0) {
+      for (std::uint32_t i = node.first; i < node.first + node.count; ++i) visit(order_[i]);
+      continue;
+    }
+    // The nearer child first.
+    std::uint32_t near = at + 1, far = node.first;
+    if (box_gap(low, high, nodes_[far].low, nodes_[far].high) < box_gap(low, high, nodes_[near].low, nodes_[near].high))
+      std::swap(near, far);
+    stack[depth++] = far;
+    stack[depth++] = near;
+  }
+}
 
 }  // namespace ligature::contact

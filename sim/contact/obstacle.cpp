@@ -53,11 +53,16 @@ Obstacle Obstacle::capsule(const Vector3d& from, const Vector3d& to, double radi
 }
 
 Obstacle Obstacle::mesh(TriangleMesh mesh) {
+  const auto own = std::make_shared<const TriangleMesh>(std::move(mesh));
+  Obstacle o = soft(*own);
+  o.own_mesh_ = own;
+  return o;
+}
+
+Obstacle Obstacle::soft(const TriangleMesh& surface) {
   Obstacle o;
   o.shape_ = Shape::mesh;
-  o.low_ = mesh.low();
-  o.high_ = mesh.high();
-  o.mesh_ = std::make_shared<const TriangleMesh>(std::move(mesh));
+  o.mesh_ = &surface;
   return o;
 }
 
@@ -95,8 +100,8 @@ Obstacle::Surface Obstacle::local(const Vector3d& p, double within) const noexce
     }
     case Shape::mesh: {
       const TriangleMesh::Nearest near = mesh_->nearest(p, within);
-      if (!near.found) return {within, p, Vector3d(0, 0, 1), 0};
-      return {near.distance, near.point, near.normal, 0};
+      if (!near.found) return {within, p, Vector3d(0, 0, 1), 0, 0};
+      return {near.distance, near.point, near.normal, 0, near.triangle};
     }
   }
   out.point = p - out.distance * out.normal;
@@ -146,8 +151,8 @@ Obstacle::Surface Obstacle::local(const Vector3d& p, const Vector3d& q, double w
     }
     case Shape::mesh: {
       const TriangleMesh::Nearest near = mesh_->nearest(p, q, within);
-      if (!near.found) return {within, p, Vector3d(0, 0, 1), 0};
-      return {near.distance, near.point, near.normal, near.s};
+      if (!near.found) return {within, p, Vector3d(0, 0, 1), 0, 0};
+      return {near.distance, near.point, near.normal, near.s, near.triangle};
     }
   }
   Surface out = local(p + s * d, within);
@@ -173,7 +178,8 @@ double Obstacle::box_distance(const Vector3d& low, const Vector3d& high) const n
     const double lowest = normal_.cwiseMax(0.0).dot(low) + normal_.cwiseMin(0.0).dot(high);
     return lowest - offset_ - std::max(normal_.dot(start), normal_.dot(shift_));
   }
-  const Vector3d own_low = low_ + start.cwiseMin(shift_), own_high = high_ + start.cwiseMax(shift_);
+  const Vector3d own_low = (mesh_ ? mesh_->low() : low_) + start.cwiseMin(shift_);
+  const Vector3d own_high = (mesh_ ? mesh_->high() : high_) + start.cwiseMax(shift_);
   return (low - own_high).cwiseMax(own_low - high).cwiseMax(0.0).norm();
 }
 

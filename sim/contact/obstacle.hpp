@@ -23,6 +23,8 @@ class Obstacle {
   static Obstacle cylinder(const Vector3d& from, const Vector3d& to, double radius);
   static Obstacle capsule(const Vector3d& from, const Vector3d& to, double radius);
   static Obstacle mesh(TriangleMesh mesh);
+  /// The surface of a body that deforms: what deforms it owns the mesh. It does not move() on its own.
+  static Obstacle soft(const TriangleMesh& surface);
 
   Shape shape() const noexcept { return shape_; }
   /// How many places of touch a vertex can have.
@@ -43,10 +45,11 @@ class Obstacle {
   double offset() const noexcept { return offset_ + normal_.dot(shift_); }
 
   struct Surface {
-    double distance = 0;       ///< of the point or segment; of a point signed, positive outside [mm]
-    Vector3d point{0, 0, 0};   ///< on the surface  W [mm]
-    Vector3d normal{0, 0, 1};  ///< unit, out of the solid: gradient of the distance  W
-    double s = 0;              ///< of a segment: the place on it, [0, 1]
+    double distance = 0;         ///< of the point or segment; of a point signed, positive outside [mm]
+    Vector3d point{0, 0, 0};     ///< on the surface  W [mm]
+    Vector3d normal{0, 0, 1};    ///< unit, out of the solid: gradient of the distance  W
+    double s = 0;                ///< of a segment: the place on it, [0, 1]
+    std::uint32_t triangle = 0;  ///< of a mesh: one that the point is on
   };
   /// Of a mesh only within this distance is it certain; beyond, the distance is at least `within`. @rt no allocation
   Surface nearest(const Vector3d& p, double within = 1e9) const noexcept;
@@ -76,16 +79,23 @@ class Obstacle {
   Vector3d axis_{0, 0, 1};            // unit
   double length_ = 0, radius_ = 0;
   Vector3d low_{0, 0, 0}, high_{0, 0, 0};  // of its box
-  std::shared_ptr<const TriangleMesh> mesh_;
+  std::shared_ptr<const TriangleMesh> own_mesh_;
+  const TriangleMesh* mesh_ = nullptr;
   Vector3d shift_{0, 0, 0};  // since the start
   Vector3d moved_{0, 0, 0};  // in this step
 };
+
+class SoftBody;
 
 /// The bodies of a scene, at one moment of the step.
 struct Bodies {
   const Obstacle* const* body = nullptr;  ///< (count)
   std::size_t count = 0;
-  double at = 0;  ///< fraction of this step's motion that they have made
+  double at = 0;  ///< fraction of this step's motion that they have made; soft ones are where they are
+  /// Those that deform, null for the others; null: none does. Their obstacle is Obstacle::soft(surface()).     (count)
+  SoftBody* const* soft = nullptr;
+
+  SoftBody* soft_of(std::size_t b) const noexcept { return soft ? soft[b] : nullptr; }
 };
 
 }  // namespace ligature::contact

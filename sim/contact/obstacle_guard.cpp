@@ -22,6 +22,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
       const Vector3d low = p.cwiseMin(q).cwiseMin(p1).cwiseMin(q1), high = p.cwiseMax(q).cwiseMax(p1).cwiseMax(q1);
       for (std::uint32_t b = 0; b < bodies.count; ++b) {
         const Obstacle& body = *bodies.body[b];
+        if (bodies.soft_of(b)) continue;  // look_soft()
         const bool plane = body.shape() == Obstacle::Shape::plane;
         if (how.at != ObstacleLook::At::all && plane != (how.at == ObstacleLook::At::planes)) continue;
         if (body.box_distance(low, high) > kLeastDistance * s.radius) continue;

@@ -59,6 +59,12 @@ struct EdgePair {
   friend auto operator<=>(const EdgePair&, const EdgePair&) = default;
 };
 
+/// A place on a soft body's surface: on a triangle, by the weights of its corners.
+struct SurfacePlace {
+  std::uint32_t triangle = 0;
+  Vector3d weight{0, 0, 0};  ///< sum 1
+};
+
 /// A place where two strands touch or may touch in this step, on their smooth centrelines (smooth_curve.hpp).
 struct StrandContact {
   /// beside: a vertex of a, which stays, and the place of b nearest to it. crossing: the places nearest to each other.
@@ -72,6 +78,7 @@ struct StrandContact {
   double dip = 0;
   Vector3d force{0, 0, 0};  ///< on a; on b the opposite; of the step before when it was found   W [uN]
   bool sliding = false;     ///< at the end of the step
+  SurfacePlace on;          ///< of contact with a soft body: where on it
 };
 
 }  // namespace ligature::contact

@@ -35,6 +35,10 @@ inline constexpr double kSameSide = 0.7;  ///< cosine of two normals that belong
 inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
 
+// Bodies that deform.
+inline constexpr double kSoftRest = 1e-3;    ///< that the last move of a converged step may have moved a node [diameter]
+inline constexpr double kAuditShare = 0.25;  ///< of the distance kept from a soft surface, that is proven of a move
+
 // Contact between strands.
 inline constexpr double kContactReach = 0.5;  ///< surfaces nearer than this are looked at, beyond motion [diameter]
 inline constexpr double kRenewMove = 0.1;     ///< of a contact, after which places and normals are renewed [diameter]

@@ -1,0 +1,74 @@
+#pragma once
+/// A body that deforms, as contact meets it: nodes, a surface of triangles on them, and what forces on nodes do.
+///
+/// The step of a soft body goes along with that of the strands (coupled_step.hpp), one linearisation each:
+///
+///   linearise()   the body's own forces at x(), drag and inertia since start() included
+///   push()        forces of contacts on nodes, on top of them
+///   solve()       step() = A^-1 (all these forces), A the body's linearised implicit step
+///   advance()     x() goes on by a part of step(), the surface with it
+///
+/// compliance() are blocks of the same A^-1, so that pushing a force and solving again moves nodes as it says. A may be
+/// an approximation that stays the same from linearisation to linearisation; what it lacks is the next one's step.
+#include <Eigen/Core>
+#include <cstddef>
+#include <cstdint>
+
+#include "sim/base/hash.hpp"
+#include "sim/contact/mesh.hpp"
+#include "sim/contact/strand.hpp"
+
+namespace ligature::contact {
+
+class SoftBody {
+ public:
+  virtual ~SoftBody() = default;
+
+  /// On nodes 0 .. vertices - 1, where they are now; vertex i is node i.
+  virtual const TriangleMesh& surface() const noexcept = 0;
+  virtual std::size_t nodes() const noexcept = 0;
+  virtual const Vector3d* start() const noexcept = 0;  ///< at the start of the step  W [mm]      (nodes)
+  virtual const Vector3d* x() const noexcept = 0;      ///< now  W [mm]                           (nodes)
+
+  /// Begins a step of dt [s] with what is now as its start. @rt this and all below: no allocation
+  virtual void begin(double dt) noexcept = 0;
+  virtual void linearise() noexcept = 0;
+  virtual void push(std::uint32_t node, const Vector3d& force) noexcept = 0;  ///< W [uN]
+  virtual void solve() noexcept = 0;
+  virtual const Vector3d* step() const noexcept = 0;  ///< of the last solve()  W [mm]             (nodes)
+  /// Motion of node i for a force on node j, both of the surface. compliance(j, i) is its transpose. [mm/uN]
+  virtual Eigen::Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept = 0;
+  virtual void advance(double fraction) noexcept = 0;
+  /// Takes back all but a fraction of what the step has moved so far: 0 is undoing it.
+  virtual void go_back(double fraction) noexcept = 0;
+  /// Ends the step: velocities follow from what it moved.
+  virtual void finish() noexcept = 0;
+
+  virtual void add_to(StateHash& hash) const noexcept = 0;
+};
+
+/// Where nodes go from where they are: by part of (to - from), or of `to` alone.
+struct SoftMotion {
+  const Vector3d* to = nullptr;
+  const Vector3d* from = nullptr;
+  double part = 1;
+  Vector3d of(std::uint32_t node) const noexcept {
+    return from ? Vector3d(part * (to[node] - from[node])) : Vector3d(part * to[node]);
+  }
+};
+
+struct SoftVerdict {
+  double fraction = 1;        ///< of the move of strands and nodes that brings no centreline to the surface; 1 = all
+  std::size_t found = 0;      ///< edges that would pass, or come too near to tell
+  std::size_t inside = 0;     ///< pairs of edge and triangle that begin in each other: nothing is said of them
+  std::size_t looked_at = 0;  ///< pairs that a separating plane did not settle
+};
+
+/// While vertices go straight from x to x1 and nodes as told: no centreline comes nearer to the surface than share
+/// times a twentieth of its radius, or half of where it begins. Proven triangle by triangle: by a plane that separates
+/// both at both ends of the move, else by conservative advancement [Mirtich 1996].
+/// @param x1 one array a strand, where its vertices would end. @rt bounded, no allocation
+SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
+                      const SoftMotion& motion, double share = 1) noexcept;
+
+}  // namespace ligature::contact

@@ -1,0 +1,299 @@
+/// Strands on a body that gives way: a closed mesh on a spring, whose motion and forces are known in closed form.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "sim/base/random.hpp"
+#include "sim/contact/coupled_step.hpp"
+#include "sim/contact/segment_triangle.hpp"
+#include "sim/contact/soft_body.hpp"
+#include "sim/world/build.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kStep = 0.005;
+
+TriangleMesh drum(double radius, double half_length, int sides) {
+  std::vector<Vector3d> x;
+  std::vector<TriangleMesh::Triangle> t;
+  for (const double y : {-half_length, half_length})
+    for (int i = 0; i < sides; ++i) {
+      const double a = 2 * std::numbers::pi * i / sides;
+      x.push_back({radius * std::cos(a), y, radius * std::sin(a)});
+    }
+  x.push_back({0, -half_length, 0});
+  x.push_back({0, half_length, 0});
+  const auto n = static_cast<std::uint32_t>(sides);
+  for (std::uint32_t i = 0; i < n; ++i) {
+    const std::uint32_t j = (i + 1) % n;
+    t.push_back({i, n + i, n + j});
+    t.push_back({i, n + j, j});
+    t.push_back({i, j, 2 * n});
+    t.push_back({n + j, n + i, 2 * n + 1});
+  }
+  return *TriangleMesh::create(x, t);
+}
+
+/// k u + c du/dt = force, the whole mesh moving as one.
+class SprungMesh final : public SoftBody {
+ public:
+  SprungMesh(TriangleMesh mesh, double spring, double drag) : mesh_(std::move(mesh)), spring_(spring), drag_(drag) {
+    for (std::size_t v = 0; v < mesh_.vertices(); ++v) rest_.push_back(mesh_.vertex(v));
+    x_ = start_ = step_ = rest_;
+    for (Vector3d& s : step_) s.setZero();
+  }
+  const TriangleMesh& surface() const noexcept override { return mesh_; }
+  std::size_t nodes() const noexcept override { return x_.size(); }
+  const Vector3d* start() const noexcept override { return start_.data(); }
+  const Vector3d* x() const noexcept override { return x_.data(); }
+  void begin(double dt) noexcept override {
+    dt_ = dt;
+    start_ = x_;
+  }
+  void linearise() noexcept override {
+    force_ = -spring_ * (x_[0] - rest_[0]) - drag_ / dt_ * (x_[0] - start_[0]);
+    contact_.setZero();
+  }
+  void push(std::uint32_t, const Vector3d& force) noexcept override { contact_ += force; }
+  void solve() noexcept override {
+    for (Vector3d& s : step_) s = (force_ + contact_) / stiffness();
+  }
+  const Vector3d* step() const noexcept override { return step_.data(); }
+  Eigen::Matrix3d compliance(std::uint32_t, std::uint32_t) const noexcept override {
+    return Eigen::Matrix3d::Identity() / stiffness();
+  }
+  void advance(double fraction) noexcept override {
+    for (std::size_t v = 0; v < x_.size(); ++v) x_[v] += fraction * step_[v];
+    mesh_.deform(x_.data());
+  }
+  void go_back(double fraction) noexcept override {
+    for (std::size_t v = 0; v < x_.size(); ++v) x_[v] = start_[v] + fraction * (x_[v] - start_[v]);
+    mesh_.deform(x_.data());
+  }
+  void finish() noexcept override {}
+  void add_to(StateHash& hash) const noexcept override { hash.add(x_[0].x()); }
+
+  Vector3d displacement() const { return x_[0] - rest_[0]; }
+  Vector3d contact_force() const { return contact_; }
+  /// Where the spring would have it.
+  void pull_to(const Vector3d& by) {
+    for (Vector3d& r : rest_) r += by;
+  }
+
+ private:
+  double stiffness() const { return spring_ + drag_ / dt_; }
+  TriangleMesh mesh_;
+  double spring_ = 0, drag_ = 0, dt_ = kStep;
+  std::vector<Vector3d> rest_, x_, start_, step_;
+  Vector3d force_{0, 0, 0}, contact_{0, 0, 0};
+};
+
+/// One thread of nylon and one soft body.
+struct Bench {
+  world::Thread thread;
+  SprungMesh body;
+  Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* body_list = &obstacle;
+  SoftBody* soft_list = &body;
+  ThreadSystem system;
+  CoupledStep coupled;
+  CoupledSettings settings;
+  CoupledOutcome last;
+
+  static world::ThreadParams nylon(const std::vector<Vec3>& points, double diameter, double segment) {
+    world::ThreadParams p;
+    p.points = points;
+    p.diameter_mm = diameter;
+    p.segment_mm = segment;
+    p.inertial = false;
+    p.material.stretch_stiffness = 2.5e9 * 1e-6 * std::numbers::pi / 4 * diameter * diameter * 1e6;
+    p.material.bend_stiffness = 2.5e9 * std::numbers::pi / 64 * std::pow(diameter, 4);
+    p.material.twist_stiffness = p.material.bend_stiffness / 1.4;
+    p.material.drag = 1e-3;
+    return p;
+  }
+  Bench(const world::ThreadParams& p, SprungMesh mesh)
+      : thread(world::build_thread(p, 0, {}, world::resample(p).size())),
+        body(std::move(mesh)),
+        system(thread.x0.size(), 4, thread.state.twist),
+        coupled(1, thread.x0.size(), 400) {
+    settings.step.dt = kStep;
+    settings.step.iterations = 60;
+    settings.soft_friction = 0.2;
+  }
+  Strand strand() const {
+    return {.x = thread.state.x.data(),
+            .vertices = thread.state.x.size(),
+            .radius = thread.model.radius,
+            .rest_length = thread.model.rest_length,
+            .thread = 0};
+  }
+  void step() {
+    thread.x0 = thread.state.x;
+    const Strand s = strand();
+    coupled.bodies().known() = coupled.bodies().contacts();
+    coupled.near(&s, 1, 1.0);
+    coupled.near_bodies(&s, 1, {&body_list, 1, 0, &soft_list}, 1.0);
+    const StepProblem problem{&thread.model, &thread.x0, &thread.state, &thread.drive, nullptr, 0};
+    InlineExecutor executor;
+    last = coupled.solve(&system, &problem, &s, 1, settings, executor, {});
+    coupled.contacts().remember();
+    for (std::size_t i = 0; i < thread.x0.size(); ++i) thread.state.v[i] = (thread.state.x[i] - thread.x0[i]) / kStep;
+  }
+  /// Nearest that the centreline is to the surface; negative inside [mm].
+  double nearest() const {
+    double least = 1e9;
+    for (std::size_t i = 0; i + 1 < thread.state.x.size(); ++i) {
+      const Vector3d &p = thread.state.x[i], &q = thread.state.x[i + 1];
+      const double inside = body.surface().nearest(p, 5).distance;
+      least = std::min({least, inside, inside < 0 ? inside : body.surface().nearest(p, q, 5).distance});
+    }
+    return least;
+  }
+};
+
+std::vector<Vec3> over(double radius, double down) {  // half round a drum, and down on both sides
+  std::vector<Vec3> points{{-radius, 0, -down}};
+  for (int i = 0; i <= 24; ++i) {
+    const double a = std::numbers::pi * (1 - i / 24.0);
+    points.push_back({radius * std::cos(a), 0, radius * std::sin(a)});
+  }
+  points.push_back({radius, 0, -down});
+  return points;
+}
+
+TEST(SoftBody, GivesWayByWhatTheThreadPullsOverItsStiffness) {
+  constexpr double kPull = 400, kSpring = 5000;  // [uN], [uN/mm]
+  Bench b(Bench::nylon(over(1.06, 1.5), 0.1, 0.1), SprungMesh(drum(1, 0.5, 48), kSpring, 10));
+  b.thread.drive.load.front() = b.thread.drive.load.back() = {0, 0, -kPull};
+  for (int i = 0; i < 60; ++i) b.step();
+  EXPECT_TRUE(b.last.converged);
+  EXPECT_LT(b.last.iterations, 30);
+  EXPECT_NEAR(b.body.displacement().z(), -2 * kPull / kSpring, 1e-5 * kPull / kSpring);
+  EXPECT_NEAR(b.body.displacement().y(), 0, 1e-9);
+  Vector3d on_thread = Vector3d::Zero();
+  for (const BodyContact& c : b.coupled.bodies().contacts()) on_thread += c.contact.force;
+  EXPECT_NEAR((on_thread + b.body.contact_force()).norm(), 0, 1e-9 * kPull);
+  EXPECT_NEAR(on_thread.z(), 2 * kPull, 1e-3 * kPull);
+  EXPECT_GT(b.nearest(), 0.05 * (1 - 0.02));
+}
+
+TEST(SoftBody, GoesBackWhenTheThreadLetsGo) {
+  Bench b(Bench::nylon(over(1.06, 1.5), 0.1, 0.1), SprungMesh(drum(1, 0.5, 48), 5000, 10));
+  b.thread.drive.load.front() = b.thread.drive.load.back() = {0, 0, -400};
+  for (int i = 0; i < 30; ++i) b.step();
+  b.thread.drive.load.front() = b.thread.drive.load.back() = Vector3d::Zero();
+  for (int i = 0; i < 60; ++i) b.step();
+  EXPECT_NEAR(b.body.displacement().norm(), 0, 1e-3);
+}
+
+// 100 times as soft a body under the same threads: the coupling must know by how much it gives way.
+TEST(SoftBody, ConvergesWhetherItIsSoftOrStiff) {
+  for (const double spring : {1e3, 1e5, 1e7}) {
+    Bench b(Bench::nylon(over(1.06, 1.5), 0.1, 0.1), SprungMesh(drum(1, 0.5, 48), spring, 1e-3 * spring));
+    b.thread.drive.load.front() = b.thread.drive.load.back() = {0, 0, -0.05 * std::min(spring, 1e4)};
+    int steps = 0, worst = 0;
+    for (int i = 0; i < 40; ++i) {
+      b.step();
+      steps += b.last.converged ? 1 : 0;
+      worst = std::max(worst, b.last.iterations);
+    }
+    EXPECT_GE(steps, 38) << "spring of " << spring << " uN/mm, most linearisations " << worst;
+  }
+}
+
+TEST(SoftBody, HitByAFastThreadOrHittingOneIsNeverEntered) {
+  for (const double diameter : {0.025, 0.1}) {
+    std::vector<Vec3> points{{-3, 0, 1.5}, {3, 0, 1.5}};
+    Bench b(Bench::nylon(points, diameter, 0.1), SprungMesh(drum(1, 0.5, 24), 300, 0.5));
+    const std::size_t last = b.thread.state.x.size() - 1;
+    Random random(3);
+    double deepest = 1e9, cut = 0;
+    for (int i = 0; i < 120; ++i) {
+      // The ends are thrown down at 200 mm/s and up again, the body against them.
+      const double z = i % 40 < 20 ? -1.0 : 1.0;
+      b.thread.drive.held.clear();
+      for (const std::size_t v : {std::size_t{0}, last})
+        b.thread.drive.held.push_back({v, b.thread.state.x[v] + Vector3d(0, random.uniform(-0.2, 0.2), z)});
+      b.body.pull_to({0, 0, -0.7 * z});
+      b.step();
+      EXPECT_TRUE(b.last.finite);
+      cut += b.last.motion < 1 ? 1 : 0;
+      deepest = std::min(deepest, b.nearest());
+    }
+    EXPECT_GT(deepest, 0) << "diameter " << diameter << ", steps cut short " << cut;
+    EXPECT_LT(deepest, 0.6 * diameter) << "they never met";
+  }
+}
+
+TEST(SoftBody, LooksAtWhatPassesItsSurface) {
+  Random random(7);
+  int passing = 0, proven = 0;
+  for (int round = 0; round < 400; ++round) {
+    SprungMesh body(drum(1, 0.5, 12), 1, 0);
+    body.linearise();
+    body.push(0, 1.5 * Vector3d(random.normal(), random.normal(), random.normal()));
+    body.solve();
+    std::vector<Vector3d> x, x1;
+    Vector3d place(random.uniform(-2, 2), random.uniform(-1, 1), random.uniform(1.1, 1.6));
+    for (int i = 0; i < 6; ++i) {
+      x.push_back(place);
+      place += Vector3d(random.uniform(0, 0.3), random.uniform(-0.2, 0.2), random.uniform(-0.1, 0.3));
+      x1.push_back(x.back() + 0.6 * Vector3d(random.normal(), random.normal(), random.normal()));
+    }
+    const Strand s{.x = x.data(), .vertices = x.size(), .radius = 0.05, .rest_length = 0.2};
+    const Vector3d* to = x1.data();
+    const SoftVerdict verdict = look_soft(&s, 1, &to, body, {body.step()});
+    if (verdict.inside > 0) continue;
+    double nearest_before_cut = 1e9;
+    bool enters = false;
+    for (int k = 0; k <= 400; ++k) {
+      const double t = k / 400.0;
+      double nearest = 1e9;
+      for (std::size_t i = 0; i + 1 < x.size(); ++i) {
+        const Vector3d p = x[i] + t * (x1[i] - x[i]) - t * body.step()[0];
+        const Vector3d q = x[i + 1] + t * (x1[i + 1] - x[i + 1]) - t * body.step()[0];
+        nearest = std::min(nearest, body.surface().nearest(p, q, 9).distance);
+      }
+      enters = enters || nearest < 1e-9;
+      if (t <= verdict.fraction) nearest_before_cut = std::min(nearest_before_cut, nearest);
+    }
+    EXPECT_GT(nearest_before_cut, 0) << "round " << round;
+    EXPECT_FALSE(enters && verdict.fraction == 1) << "round " << round;
+    passing += enters ? 1 : 0;
+    proven += verdict.fraction == 1 ? 1 : 0;
+  }
+  EXPECT_GT(passing, 40);
+  EXPECT_GT(proven, 40);
+}
+
+TEST(TriangleMesh, DeformedIsWhatItWouldBeMadeAnew) {
+  TriangleMesh mesh = drum(1, 0.5, 16);
+  Random random(5);
+  std::vector<Vector3d> x;
+  std::vector<TriangleMesh::Triangle> triangles;
+  for (std::size_t v = 0; v < mesh.vertices(); ++v)
+    x.push_back(mesh.vertex(v) + 0.05 * Vector3d(random.normal(), random.normal(), random.normal()) +
+                Vector3d(3, 0, 0));
+  for (std::size_t t = 0; t < mesh.triangles(); ++t) triangles.push_back(mesh.triangle(t));
+  mesh.deform(x.data());
+  const TriangleMesh fresh = *TriangleMesh::create(x, triangles);
+  for (int i = 0; i < 300; ++i) {
+    const Vector3d p(random.uniform(1, 5), random.uniform(-1, 1), random.uniform(-2, 2));
+    const TriangleMesh::Nearest a = mesh.nearest(p, 3), b = fresh.nearest(p, 3);
+    ASSERT_EQ(a.distance, b.distance);
+    ASSERT_EQ(a.found, b.found);
+    if (!a.found) continue;
+    const Vector3d w = mesh.weights(a.triangle, a.point);
+    Vector3d at = Vector3d::Zero();
+    for (int k = 0; k < 3; ++k) at += w[k] * mesh.vertex(mesh.triangle(a.triangle)[static_cast<std::size_t>(k)]);
+    EXPECT_LT((at - a.point).norm(), 1e-12);
+    EXPECT_NEAR(w.sum(), 1, 1e-14);
+  }
+}
+
+}  // namespace
+}  // namespace ligature::contact
