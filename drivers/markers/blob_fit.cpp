@@ -2,31 +2,40 @@
 
 #include <Eigen/Cholesky>
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "drivers/markers/edge_profile.hpp"
+#include "drivers/markers/lanes.hpp"
 
 namespace ligature::drivers {
 namespace {
 
-constexpr int kUnknowns = 10;         // x y r sxx sxy syy A gx gy gd
-constexpr int kLanes = 16;            // pixels worked on together
-constexpr float kRobust2 = 64;        // squared sigmas at which a residual's weight is a quarter
-constexpr float kPsi = 1 / 0.917F;    // undoes what psi takes from a normal deviate's square
-constexpr double kSure = 0.97;        // ... and from the sum of weights, which costs next to no precision
-constexpr float kFlatFloor = 0.003F;  // what the model itself may be wrong by, of the level: on the disc ...
-constexpr float kRimFloor = 0.006F;   // ... and more where the rim passes
-constexpr float kStandStill = 0.01F;  // a step below it is the last: the next would be its square
-constexpr float kPi = 3.14159265F;
+using namespace lanes;
 
-using Lane = Eigen::Array<float, kLanes, 1>;
+constexpr int kUnknowns = 10;   // x y r sxx sxy syy A gx gy gd
+constexpr int kResidual = 10;   // rows of the normal matrix beside the unknowns': the residual ...
+constexpr int kRoundness = 11;  // ... and a parameter that is 0 for the ball's outline and 1 for a circle
+constexpr int kRows = 12;
+constexpr float kRobust2 = 64;                   // squared sigmas at which a residual's weight is a quarter
+constexpr float kPsi = 1 / 0.917F;               // undoes what psi takes from a normal deviate's square
+constexpr double kSure = 0.97;                   // ... and from the sum of weights, which costs next to no precision
+constexpr float kFlatFloor = 0.003F;             // what the model itself may be wrong by, of the level: on the disc ...
+constexpr float kRimFloor = 0.006F;              // ... and more where the rim passes
+constexpr float kStandStill = 0.01F;             // a step below it [px] is the last: the next would be its square ...
+constexpr double kStandStill2 = 0.05;            // ... and so is one this short beside its own error, squared
+constexpr float kSharpen = 0.04F;                // by how much the robust width squared shrinks from step to step
+constexpr float kFar = 3;                        // widths of the rim beyond it that are looked at
+constexpr float kGrossShare = 0.2F, kGross = 9;  // a misfit beyond both, of the level and noise variances
+constexpr float kPi = 3.14159265F;
 
 /// The model and its parts at some pixels.
 struct Model {
-  Lane nx, ny, steepness;  // outward normal of the rim; |grad rho|
-  Lane x, tau;             // distance to the rim over its width; width [px]
-  Lane share, slope;       // covered; its derivative by x
-  Lane X, Y, D, h;         // place on the disc; light
+  Lane nx, ny, flat;    // outward normal of the rim; 1 / |grad rho|
+  Lane x, inverse_tau;  // distance to the rim over its width; 1 / width [1/px]
+  Lane share, slope;    // covered; its derivative by x
+  Lane X, Y, D, h;      // place on the disc; light
+  Lane rho, round;      // distance from the centre in the outline's coordinates, and in pixels, squared
 };
 
 struct Kernel {
@@ -37,27 +46,27 @@ struct Kernel {
   void operator()(const Lane& px, const Lane& py, Model& m) const noexcept {
     const auto& W = shape.M_inverse;
     const Lane dx = px - b.x, dy = py - b.y;
-    const Lane qx = W[0] * dx + W[1] * dy, qy = W[2] * dx + W[3] * dy, rho = (qx * qx + qy * qy).sqrt();
-    const Lane inv = 1 / rho.max(1e-4F), ux = qx * inv, uy = qy * inv;
-    const Lane gx = W[0] * ux + W[2] * uy, gy = W[1] * ux + W[3] * uy;
-    m.steepness = (gx * gx + gy * gy).sqrt().max(1e-4F);
-    const Lane flat = 1 / m.steepness;
-    m.nx = gx * flat, m.ny = gy * flat;
-    const Lane tau2 =
-        (m.nx * (b.blur[0] * m.nx + 2 * b.blur[1] * m.ny) + b.blur[2] * m.ny * m.ny).max(0.0F) + 1.0F / 12;
-    m.tau = tau2.sqrt();
-    m.x = (b.r - rho) * flat / m.tau;
-    const Lane ax = m.nx.abs(), ay = m.ny.abs(), lean = ax.min(ay) / ax.max(ay).max(1e-6F), box = 1 / (12 * tau2);
-    for (int i = 0; i < kLanes; ++i) {
-      const EdgeProfile::Value v = profile.at(profile.row(box[i], lean[i]), m.x[i]);
-      m.share[i] = v.share, m.slope[i] = v.slope;
-    }
+    const Lane qx = W[0] * dx + W[1] * dy, qy = W[2] * dx + W[3] * dy;
+    m.rho = more(root(qx * qx + qy * qy), spread(1e-4F)), m.round = dx * dx + dy * dy;
+    // v = rho^2 grad log rho points along the rim's normal.
+    const Lane vx = W[0] * qx + W[2] * qy, vy = W[1] * qx + W[3] * qy;
+    const Lane v = more(root(vx * vx + vy * vy), spread(1e-4F));
+    const Lane both = 1.0F / (v * m.rho), inv_v = both * m.rho, inv_rho = both * v;
+    m.flat = m.rho * inv_v;
+    m.nx = vx * inv_v, m.ny = vy * inv_v;
+    const Lane wide = m.nx * (b.blur[0] * m.nx + 2 * b.blur[1] * m.ny) + b.blur[2] * m.ny * m.ny;
+    const Lane tau = root(more(wide, Lane{}) + 1.0F / 12);
+    const Lane ax = size(m.nx), ay = size(m.ny), larger = more(more(ax, ay), spread(1e-6F));
+    const Lane over = 1.0F / (tau * larger), lean = less(ax, ay) * tau * over;
+    m.inverse_tau = larger * over;
+    m.x = (b.r - m.rho) * m.flat * m.inverse_tau;
+    profile.at((1.0F / 12) * m.inverse_tau * m.inverse_tau, lean, m.x, m.share, m.slope);
     // What reaches a pixel beside the rim was lit further in: E[u | u > 0], u normal about its place, tau wide.
-    const Lane depth = m.tau * (m.x + m.slope / m.share.max(1e-3F)) * m.steepness;
-    const Lane on_disc = (b.r - depth).max(0.0F).min(b.r) * inv / b.r;
+    const Lane depth = tau * (m.x + m.slope / more(m.share, spread(1e-3F))) * v * inv_rho;
+    const Lane on_disc = less(more(b.r - depth, Lane{}), spread(b.r)) * inv_rho * (1 / b.r);
     m.X = qx * on_disc, m.Y = qy * on_disc;
-    m.D = (1 - m.X * m.X - m.Y * m.Y).max(0.0F).sqrt() - 0.5F;
-    m.h = (1 + b.light[0] * m.X + b.light[1] * m.Y + b.light[2] * m.D).max(0.05F);
+    m.D = root(more(1.0F - m.X * m.X - m.Y * m.Y, Lane{})) - 0.5F;
+    m.h = more(1.0F + b.light[0] * m.X + b.light[1] * m.Y + b.light[2] * m.D, spread(0.05F));
   }
 };
 
@@ -67,7 +76,9 @@ struct Window {  // of a patch, in its own pixels, inclusive
 
 /// How far from the centre the disc reaches with its blur, in the outline's coordinates.
 float reach_of(const BlobEstimate& b, float spare) noexcept {
-  return b.r + spare + 1.2F * EdgeProfile::kReach * std::sqrt(std::max(b.blur[0], b.blur[2]) + 1.0F / 12);
+  const float middle = 0.5F * (b.blur[0] + b.blur[2]), apart = 0.5F * (b.blur[0] - b.blur[2]);
+  const float widest = middle + std::sqrt(apart * apart + b.blur[1] * b.blur[1]);
+  return b.r + spare + kFar * std::sqrt(widest + 1.0F / 12);
 }
 
 Window window_of(const Patch& patch, const BlobEstimate& b, const OutlineShape& shape, float spare) noexcept {
@@ -118,6 +129,44 @@ void gather(const Patch& patch, const BlobEstimate& b, const OutlineShape& shape
     out.x[k] = out.y[k] = 1e6F, out.share[k] = 0;
 }
 
+/// Of those that are not zero. Puts the numbers in another order.
+float median(std::array<float, kFitPixels>& numbers, int count) noexcept {
+  std::size_t some = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
+    const float x = numbers[i];
+    numbers[some] = x, some += x > 0;
+  }
+  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(some / 2);
+  std::nth_element(numbers.begin(), middle, numbers.begin() + static_cast<std::ptrdiff_t>(some));
+  return *middle;
+}
+
+/// Sums of products of rows, all with all: nine of them at a time stay in registers.
+class Gram {
+ public:
+  Gram(const float (&rows)[kRows][kFitPixels], int count) noexcept {
+    static_assert(kRows % 3 == 0);
+    for (int a = 0; a < kRows; a += 3)
+      for (int b = a; b < kRows; b += 3) block(rows, a, b, count);
+  }
+  double operator()(int a, int b) const noexcept { return static_cast<double>(a < b ? sums_[a][b] : sums_[b][a]); }
+
+ private:
+  void block(const float (&rows)[kRows][kFitPixels], int a, int b, int count) noexcept {
+    Lane s[3][3]{};
+    for (int at = 0; at < count; at += kLanes) {
+      const Lane a0 = load(rows[a] + at), a1 = load(rows[a + 1] + at), a2 = load(rows[a + 2] + at);
+      const Lane b0 = load(rows[b] + at), b1 = load(rows[b + 1] + at), b2 = load(rows[b + 2] + at);
+      s[0][0] = fused(a0, b0, s[0][0]), s[0][1] = fused(a0, b1, s[0][1]), s[0][2] = fused(a0, b2, s[0][2]);
+      s[1][0] = fused(a1, b0, s[1][0]), s[1][1] = fused(a1, b1, s[1][1]), s[1][2] = fused(a1, b2, s[1][2]);
+      s[2][0] = fused(a2, b0, s[2][0]), s[2][1] = fused(a2, b1, s[2][1]), s[2][2] = fused(a2, b2, s[2][2]);
+    }
+    for (int i = 0; i < 3; ++i)
+      for (int k = 0; k < 3; ++k) sums_[a + i][b + k] = sum(s[i][k]);
+  }
+  float sums_[kRows][kRows];
+};
+
 }  // namespace
 
 OutlineShape outline_shape(const Lens& lens, Point2 px) noexcept {
@@ -150,8 +199,8 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
   Model m;
   for (int y = w.y0; y <= w.y1; ++y)
     for (int x = w.x0; x <= w.x1; x += kLanes) {
-      const Lane px = Lane::LinSpaced(static_cast<float>(patch.x0 + x), static_cast<float>(patch.x0 + x + kLanes - 1));
-      kernel(px, Lane::Constant(static_cast<float>(patch.y0 + y)), m);
+      kernel(Lane{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<float>(patch.x0 + x), spread(static_cast<float>(patch.y0 + y)),
+             m);
       for (int i = 0; i < std::min(kLanes, w.x1 - x + 1); ++i) {
         covered[y * patch.width + x + i] = m.share[i];
         value[y * patch.width + x + i] = b.level * m.share[i] * m.h[i];
@@ -167,75 +216,71 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
   b.ok = false, b.slant_x = b.slant_y = 0;
   Pixels pixels;
   BlobEstimate gathered = b;
-  constexpr float kSpare = 1;
+  constexpr float kSpare = 0.75F;
   gather(patch, b, shape, kSpare, pixels);
   // Far from the answer every rim pixel is an outlier: the robust width shrinks towards the noise's step by step.
   float soft2 = start_width * start_width;
   const float uncut = 1 / (1.5F * std::sqrt(patch.variance + patch.variance_cut) + 1e-6F);
+  alignas(32) float rows[kRows][kFitPixels];
+  alignas(32) std::array<float, kFitPixels> squares;
   Model m;
-  for (int step = 0;; ++step, soft2 *= 0.15F) {
+  for (int step = 0;; ++step, soft2 *= kSharpen) {
     if (std::abs(b.x - gathered.x) + std::abs(b.y - gathered.y) + std::abs(b.r - gathered.r) > kSpare) {
       gathered = b;
       gather(patch, b, shape, kSpare, pixels);
     }
-    std::array<std::array<Lane, kUnknowns>, kUnknowns> H;  // upper half
-    std::array<Lane, kUnknowns> gradient, J;
-    for (int a = 0; a < kUnknowns; ++a) {
-      gradient[a].setZero();
-      for (int k = a; k < kUnknowns; ++k) H[a][k].setZero();
-    }
-    Lane chi2 = Lane::Zero(), rim = Lane::Zero(), counted = Lane::Zero(), value_sum = Lane::Zero(),
-         value_squares = Lane::Zero(), brightness = Lane::Zero(), beside_x = Lane::Zero(), beside_y = Lane::Zero(),
-         beside_count = Lane::Zero(), rim_noise = Lane::Zero();
-    alignas(32) std::array<float, kFitPixels> rim_squares;
-    std::size_t rim_count = 0;
+    Lane rim{}, counted{}, value_sum{}, value_squares{}, brightness{}, beside_x{}, beside_y{}, beside_count{}, gross{};
+    Lane rim_pixels{}, rim_noise{}, rim_beyond{};
     const Kernel kernel{b, shape};
     for (int at = 0; at < pixels.count; at += kLanes) {
-      const Eigen::Map<const Lane> px(pixels.x.data() + at), py(pixels.y.data() + at), seen(pixels.share.data() + at);
-      kernel(px, py, m);
-      const Lane inside = (m.x > -EdgeProfile::kReach).select(Lane::Constant(1), Lane::Zero());
+      kernel(load(pixels.x.data() + at), load(pixels.y.data() + at), m);
+      const Lane seen = load(pixels.share.data() + at);
+      const Bits inside = m.x > -EdgeProfile::kReach;
+      const auto where = [](const Bits& on, const Lane& v) { return on ? v : Lane{}; };
       const Lane lit = b.level * m.share, value = lit * m.h, residual = seen - value;
-      const Lane slope = b.level * m.h * m.slope / m.tau;  // per pixel of distance
+      const Lane slope = b.level * m.h * m.slope * m.inverse_tau;  // per pixel of distance
       const Lane floor = kFlatFloor * value, edge_floor = kRimFloor * slope, mixed = 4 * m.share * (1 - m.share);
-      const Lane noise = patch.variance + patch.variance_cut * (value * uncut).max(0.0F).min(1.0F) +
-                         patch.variance_slope * value.max(0.0F) + floor * floor + edge_floor * edge_floor +
-                         mixed * patch.rim_variance;
-      const Lane variance = noise + mixed * b.rim_excess;
-      const Lane r2 = residual * residual, damp = 1 / (1 + r2 / (kRobust2 * (variance + soft2)));
-      const Lane psi = inside * damp * damp, weight = psi / variance;
-      J[0] = slope * m.nx, J[1] = slope * m.ny, J[2] = slope / m.steepness;
+      const Lane photons = patch.variance_slope * more(value, Lane{});
+      const Lane noise = patch.variance + patch.variance_cut * less(more(value * uncut, Lane{}), spread(1)) + photons +
+                         floor * floor + edge_floor * edge_floor + mixed * patch.rim_variance;
+      const Lane variance = noise + mixed * b.rim_excess, r2 = residual * residual;
+      const Lane width = kRobust2 * (variance + soft2), sigma = root(variance);
+      const Lane root_weight = where(inside, width / ((width + r2) * sigma)), damp = root_weight * sigma,
+                 psi = damp * damp;
+      const auto row = [&](int k, const Lane& v) { store(rows[k] + at, root_weight * v); };
+      const Lane by_r = slope * m.flat;
+      row(0, slope * m.nx), row(1, slope * m.ny), row(2, by_r);
       // tau^2 = n S n + 1/12: d share / d tau^2 = -x slope / (2 tau^2)
-      const Lane blur = -0.5F * m.x * slope / m.tau;
-      J[3] = blur * m.nx * m.nx, J[4] = 2 * blur * m.nx * m.ny, J[5] = blur * m.ny * m.ny;
-      J[6] = m.share * m.h, J[7] = lit * m.X, J[8] = lit * m.Y, J[9] = lit * m.D;
-      for (int a = 0; a < kUnknowns; ++a) {
-        const Lane wa = weight * J[a];
-        gradient[a] += wa * residual;
-        for (int k = a; k < kUnknowns; ++k) H[a][k] += wa * J[k];
-      }
+      const Lane blur = -0.5F * m.x * slope * m.inverse_tau;
+      row(3, blur * m.nx * m.nx), row(4, 2 * blur * m.nx * m.ny), row(5, blur * m.ny * m.ny);
+      row(6, m.share * m.h), row(7, lit * m.X), row(8, lit * m.Y), row(9, lit * m.D);
+      row(kResidual, residual), row(kRoundness, by_r * (m.rho - root(m.round)));
       // Beside the disc: what lies there unevenly pulls at the rim.
-      const Lane beside = (m.share < 0.02F).select(inside, Lane::Zero()) * damp;
-      beside_x += beside * residual * m.nx, beside_y += beside * residual * m.ny, beside_count += beside;
-      chi2 += weight * r2, counted += inside, rim += psi * slope;
-      const Lane on = (m.share > 0.8F).select(value, Lane::Zero());
-      value_sum += on, value_squares += on * value;
-      brightness += on * (kPsi * psi * r2 - (noise - patch.variance_slope * value.max(0.0F)));
-      for (int i = 0; i < kLanes; ++i)
-        if (mixed[i] > 0.36F) rim_squares[rim_count++] = r2[i], rim_noise[0] += noise[i];
+      const Lane beside = where(m.share < 0.02F, damp), pull_out = beside * residual;
+      beside_x = fused(pull_out, m.nx, beside_x), beside_y = fused(pull_out, m.ny, beside_y), beside_count += beside;
+      counted += where(inside, spread(1)), rim = fused(psi, slope, rim);
+      const Lane on = where(m.share > 0.8F, value);
+      value_sum += on, value_squares = fused(on, value, value_squares);
+      brightness = fused(on, kPsi * psi * r2 - (noise - photons), brightness);
+      gross += where(inside & (r2 > more(kGross * noise, spread(kGrossShare * kGrossShare))), spread(1));
+      const Bits on_rim = mixed > 0.36F;
+      rim_pixels += where(on_rim, spread(1)), rim_noise += where(on_rim, noise);
+      rim_beyond += where(on_rim & (r2 > 0.91F * noise), spread(1));
+      store(squares.data() + at, where(on_rim, r2));
     }
-    if (counted.sum() < 12) return b;
-    if (rim_count >= 8) {
-      // A normal deviate's median square is 0.455. Twice the noise is no chance any more.
-      const auto middle = rim_squares.begin() + static_cast<std::ptrdiff_t>(rim_count / 2);
-      std::nth_element(rim_squares.begin(), middle, rim_squares.begin() + static_cast<std::ptrdiff_t>(rim_count));
-      const float found = *middle / 0.455F, expected = rim_noise[0] / static_cast<float>(rim_count);
-      b.rim_excess = found > 2 * expected ? std::min(0.04F, found - expected) : 0.0F;
-    }
+    const float count = sum(counted);
+    if (count < 12) return b;
+    // A normal deviate's median square is 0.455. Twice the noise is no chance any more.
+    const float on_rim = sum(rim_pixels);
+    b.rim_excess = 0;
+    if (on_rim >= 8 && 2 * sum(rim_beyond) > on_rim)
+      b.rim_excess = std::clamp(median(squares, pixels.count) / 0.455F - sum(rim_noise) / on_rim, 0.0F, 0.04F);
+    const Gram gram(rows, (pixels.count + kLanes - 1) / kLanes * kLanes);
     Matrix A;
     Vector y;
     for (int i = 0; i < kUnknowns; ++i) {
-      y[i] = gradient[i].sum();
-      for (int k = i; k < kUnknowns; ++k) A(i, k) = A(k, i) = H[i][k].sum();
+      y[i] = gram(i, kResidual);
+      for (int k = i; k < kUnknowns; ++k) A(i, k) = A(k, i) = gram(i, k);
     }
     const auto pull = [&](int i, double now, double mean, double sigma) {
       A(i, i) += 1 / (sigma * sigma), y[i] += (mean - now) / (sigma * sigma);
@@ -253,23 +298,32 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     if (!d.allFinite()) return b;
     const double longest = std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])});
     // The robust width must have come down to the noise's, too.
-    const bool last =
-        step >= steps || (longest < static_cast<double>(kStandStill) && soft2 < 0.25F * patch.variance + 1e-5F);
+    const bool stands = longest < static_cast<double>(kStandStill) || d.dot(y) < kStandStill2;
+    const bool last = step >= steps || (stands && soft2 < 0.25F * patch.variance + 1e-5F);
     if (last) {
       const Matrix inverse = llt.solve(Matrix::Identity());
       b.var_xx = kSure * inverse(0, 0), b.var_xy = kSure * inverse(0, 1), b.var_yy = kSure * inverse(1, 1);
       for (int k = 0; k < 3; ++k)
         b.light_variance[static_cast<std::size_t>(k)] = static_cast<float>(inverse(7 + k, 7 + k));
       b.blur_variance = static_cast<float>(0.25 * (inverse(3, 3) + inverse(5, 5) + 2 * inverse(3, 5)));
-      if (const float n = beside_count.sum(); n > 8) {
+      // A parameter of the outline's way to a circle, all else free: s at its best lowers chi^2 by s^2 own, s = 1 by
+      // (2 s - 1) own.
+      const Vector across = llt.matrixL().solve(
+          Vector::NullaryExpr([&](Eigen::Index k) { return gram(static_cast<int>(k), kRoundness); }));
+      const Vector along = llt.matrixL().solve(y);
+      const double own = gram(kRoundness, kRoundness) - across.squaredNorm();
+      b.round_gain = static_cast<float>((2 * (gram(kResidual, kRoundness) - across.dot(along)) - own) /
+                                        (gram(kResidual, kResidual) + 1e-9));
+      if (const float n = sum(beside_count); n > 8) {
         // The first harmonic's amplitude, less what noise alone gives it (variance 2 v / n each).
-        const float ax = 2 * beside_x.sum() / n, ay = 2 * beside_y.sum() / n, chance = 2 * patch.variance / n;
+        const float ax = 2 * sum(beside_x) / n, ay = 2 * sum(beside_y) / n, chance = 2 * patch.variance / n;
         b.slant_x = std::copysign(std::sqrt(std::max(0.0F, ax * ax - 4 * chance)), ax);
         b.slant_y = std::copysign(std::sqrt(std::max(0.0F, ay * ay - 4 * chance)), ay);
       }
-      b.chi2 = chi2.sum(), b.pixels = static_cast<int>(counted.sum());
-      b.value_sum = value_sum.sum(), b.value_squares = value_squares.sum(), b.brightness = brightness.sum();
-      b.arc = std::clamp(rim.sum() / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
+      b.chi2 = static_cast<float>(gram(kResidual, kResidual)), b.pixels = static_cast<int>(count);
+      b.gross = sum(gross);
+      b.value_sum = sum(value_sum), b.value_squares = sum(value_squares), b.brightness = sum(brightness);
+      b.arc = std::clamp(sum(rim) / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
       b.ok = b.var_xx > 0 && b.var_yy > 0 && std::isfinite(b.chi2) && b.level > 0.2F && b.level < 3 && b.r > 0.8F &&
              longest < 0.25 && std::hypot(b.x - x_start, b.y - y_start) < 1.5F * r_start + 2;
     }

@@ -67,6 +67,8 @@ struct BlobEstimate {
   float slant_x = 0, slant_y = 0;             ///< how unevenly bright the background beside the disc is, of the level
   float rim_excess = 0;  ///< variance that the rim's median misfit has above all noise, 0 if it has not
   float arc = 0;         ///< share of the rim that has a say, 0..1
+  float gross = 0;       ///< pixels that are far from what the model says
+  float round_gain = 0;  ///< share of chi2 that a circle's outline, as of a disc facing the camera, would take away
   bool ok = false;
 };
 

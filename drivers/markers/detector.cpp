@@ -24,9 +24,11 @@ constexpr int kFirstSteps = 6, kLastSteps = 3;
 constexpr float kStartWidth = 0.2F;
 constexpr float kWholeArc = 0.85F;
 constexpr double kSlant = 0.6, kHiddenPart = 0.05, kHiddenSwell = 1.3;
-constexpr float kPoor = 1.5F;     // misfit per pixel at which a plain fit is not believed
-constexpr float kForeign = 0.5F;  // colour across the marker's own, of its level: not this marker's
-constexpr float kNoisy = 0.12F;   // noise of the level above which 3x3 means decide what hangs together
+constexpr float kPoor = 1.5F;       // misfit per pixel at which a plain fit is not believed
+constexpr float kForeign = 0.5F;    // colour across the marker's own, of its level: not this marker's
+constexpr float kNoisy = 0.12F;     // noise of the level above which 3x3 means decide what hangs together
+constexpr float kRoundGain = 0.2F;  // of the misfit, that makes a disc instead of a ball worth a try
+constexpr float kGrossPixels = 3;   // below, nothing can hide a ball's rim
 constexpr std::uint8_t kNoName = 255;
 constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 
@@ -92,6 +94,7 @@ struct MarkerDetector::State {
 
   std::array<Level, 3> ground{};
   float sigma = 0;
+  std::vector<std::uint8_t> thin_byte, mean_byte, spread_byte;  // one row of cells
   std::vector<std::uint16_t> column_sum;
   std::vector<std::array<std::uint16_t, 3>> cell_sum;
   std::vector<std::uint8_t> cell_name;
@@ -112,6 +115,8 @@ struct MarkerDetector::State {
 
   void measure_ground(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   void collect_cells(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  static void spread_of_cells(const std::uint8_t* rows, std::ptrdiff_t stride, int row_bytes, std::uint8_t* thin_rows,
+                              std::uint8_t* mean_of, std::uint8_t* spread) noexcept;
   void collect_regions() noexcept;
   void collect_blobs(const Region& region, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   bool find_arc(Blob& blob) noexcept;
@@ -164,6 +169,24 @@ void MarkerDetector::State::measure_ground(const std::uint8_t* bgr, std::ptrdiff
   }
 }
 
+/// Of a row of cells, at every cell's first byte: largest less smallest colour of its mean, in bytes rounded up. Two
+/// averages down and two across; between the cells' first bytes lies what nobody reads.
+void MarkerDetector::State::spread_of_cells(const std::uint8_t* __restrict rows, std::ptrdiff_t stride, int row_bytes,
+                                            std::uint8_t* __restrict thin_rows, std::uint8_t* __restrict mean_of,
+                                            std::uint8_t* __restrict spread) noexcept {
+  using Byte = std::uint8_t;
+  const auto average = [](Byte a, Byte b) { return static_cast<Byte>((a + b + 1) >> 1); };
+  const std::uint8_t *r0 = rows, *r1 = r0 + stride, *r2 = r1 + stride, *r3 = r2 + stride;
+  for (int i = 0; i < row_bytes; ++i) thin_rows[i] = average(average(r0[i], r1[i]), average(r2[i], r3[i]));
+  for (int i = 0; i < row_bytes; ++i)
+    mean_of[i] = average(average(thin_rows[i], thin_rows[i + 3]), average(thin_rows[i + 6], thin_rows[i + 9]));
+  for (int i = 0; i < row_bytes; ++i) {
+    const Byte a = mean_of[i], b = mean_of[i + 1], c = mean_of[i + 2];
+    const Byte high = std::max(a, b), low = std::min(a, b);
+    spread[i] = static_cast<Byte>(std::max(high, c) - std::min(low, c));
+  }
+}
+
 void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
   constexpr float kPixels = kCell * kCell;
   // Chroma's noise: variance 3/2 of a colour's.
@@ -174,19 +197,27 @@ void MarkerDetector::State::collect_cells(const std::uint8_t* bgr, std::ptrdiff_
   const int least_spread = static_cast<int>(kPixels * (least - 0.0F) * 0.98F);
   const int ground_spread = static_cast<int>(kPixels * (std::max({ground[0].mean, ground[1].mean, ground[2].mean}) -
                                                         std::min({ground[0].mean, ground[1].mean, ground[2].mean})));
+  const int least_sum = least_spread - ground_spread;
+  // Byte means round up, by less than two levels in four steps: what they rule out is out.
+  const int least_byte = std::max(0, least_sum) / (kCell * kCell) - 2;
   named_count = 0;
+  std::fill(cell_name.begin(), cell_name.end(), kNoName);
   const int row_bytes = 3 * kCell * cells_x;
   for (int cy = 0; cy < cells_y; ++cy) {
     const std::uint8_t* p = bgr + kCell * cy * stride;
-    for (int i = 0; i < row_bytes; ++i)
-      column_sum[static_cast<std::size_t>(i)] =
-          static_cast<std::uint16_t>(p[i] + p[i + stride] + p[i + 2 * stride] + p[i + 3 * stride]);
+    spread_of_cells(p, stride, row_bytes, thin_byte.data(), mean_byte.data(), spread_byte.data());
+    bool summed = false;
     for (int cx = 0; cx < cells_x; ++cx) {
+      if (spread_byte[static_cast<std::size_t>(3 * kCell * cx)] < least_byte) continue;
+      if (!summed)
+        for (int i = 0; i < row_bytes; ++i)
+          column_sum[static_cast<std::size_t>(i)] =
+              static_cast<std::uint16_t>(p[i] + p[i + stride] + p[i + 2 * stride] + p[i + 3 * stride]);
+      summed = true;
       const std::uint16_t* c = column_sum.data() + 3 * kCell * cx;
       const int b = c[0] + c[3] + c[6] + c[9], g = c[1] + c[4] + c[7] + c[10], r = c[2] + c[5] + c[8] + c[11];
+      if (std::max({b, g, r}) - std::min({b, g, r}) < least_sum) continue;
       const std::size_t cell = static_cast<std::size_t>(cy * cells_x + cx);
-      cell_name[cell] = kNoName;
-      if (std::max({b, g, r}) - std::min({b, g, r}) + ground_spread < least_spread) continue;
       const float fb = static_cast<float>(b) / kPixels - ground[0].mean,
                   fg = static_cast<float>(g) / kPixels - ground[1].mean,
                   fr = static_cast<float>(r) / kPixels - ground[2].mean;
@@ -596,7 +627,7 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
     Blob& blob = blobs[i];
     if (!blob.fit.ok || is_good(blob.fit) || blob.patch.variance_slope < 0.5F * blob.patch.variance) continue;
     blob.fit.rim_excess = 0;
-    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kLastSteps, 0);
+    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, 1, 0);
   }
   std::size_t careful = 0;
   for (std::size_t i = 0; i < blob_count; ++i) {
@@ -631,7 +662,7 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
 /// A blob that the plain fit does not explain: another outline, other weights of the colours, or something before it.
 void MarkerDetector::State::look_again(Blob& blob, const BlobPrior& prior, const std::uint8_t* bgr,
                                        std::ptrdiff_t stride) noexcept {
-  if (!blob.fit.ok || blob.fit.rim_excess > 0) {
+  if (!blob.fit.ok || (blob.fit.rim_excess > 0 && blob.fit.round_gain > kRoundGain)) {
     // A disc facing the camera instead of a ball?
     const BlobEstimate round = fit_blob(blob.patch, OutlineShape{}, prior, blob.start, kFirstSteps, kStartWidth);
     if (round.ok && (!blob.fit.ok || round.rim_excess < 0.5F * blob.fit.rim_excess))
@@ -642,6 +673,7 @@ void MarkerDetector::State::look_again(Blob& blob, const BlobPrior& prior, const
     blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
   }
   if (misfit(blob.fit) < kPoor && blob.fit.arc > kWholeArc) return;
+  if (blob.fit.ok && blob.fit.gross < kGrossPixels) return;
   const BlobEstimate whole = blob.fit;
   blob.fit = blob.start;
   if (!find_arc(blob) || !mask_covered(blob)) {
@@ -721,7 +753,9 @@ Result<MarkerDetector> MarkerDetector::create(const Rig& rig, std::size_t camera
   state->min_hue_cos = static_cast<float>(std::cos(params.hue_tolerance_deg * units::rad_per_deg));
   state->cells_x = state->width / kCell, state->cells_y = state->height / kCell;
   const std::size_t cells = static_cast<std::size_t>(state->cells_x) * static_cast<std::size_t>(state->cells_y);
-  state->column_sum.resize(static_cast<std::size_t>(3 * state->width));
+  const std::size_t row = static_cast<std::size_t>(3 * state->width);
+  state->column_sum.resize(row), state->spread_byte.resize(row);
+  state->thin_byte.resize(row + 12), state->mean_byte.resize(row + 12);  // read a cell beyond
   state->cell_sum.resize(cells), state->cell_name.resize(cells), state->cell_score.resize(cells);
   state->cell_parent.resize(cells), state->named.resize(cells), state->regions.resize(cells);
   state->blobs.resize(kBlobs);

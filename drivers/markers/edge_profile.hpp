@@ -11,6 +11,8 @@
 #include <cmath>
 #include <vector>
 
+#include "drivers/markers/lanes.hpp"
+
 namespace ligature::drivers {
 
 class EdgeProfile {
@@ -19,20 +21,23 @@ class EdgeProfile {
     float share;  ///< 0..1
     float slope;  ///< d share / d (d / tau)
   };
+  static_assert(sizeof(Value) == 2 * sizeof(float));  // two neighbours are read as four floats
 
-  /// Row of the table for an edge with the normal's smaller over larger part `lean` and `box` = 1 / (12 tau^2). @rt
-  int row(float box, float lean) const noexcept {
-    const int i = std::clamp(static_cast<int>(box * (kBoxes - 1) + 0.5F), 0, kBoxes - 1);
-    const int j = std::clamp(static_cast<int>(lean * (kLeans - 1) + 0.5F), 0, kLeans - 1);
-    return (i * kLeans + j) * kSteps;
-  }
+  /// Edges of eight pixels. @param lean the normal's smaller part over its larger @param box 1 / (12 tau^2)
   /// @param x distance / tau. @rt
-  Value at(int row, float x) const noexcept {
-    const float place = std::clamp((x + kReach) * kPerUnit, 0.0F, static_cast<float>(kSteps - 1) - 0.001F);
-    const int i = static_cast<int>(place);
-    const float f = place - static_cast<float>(i);
-    const Value &a = table_[static_cast<std::size_t>(row + i)], &b = table_[static_cast<std::size_t>(row + i + 1)];
-    return {a.share + f * (b.share - a.share), a.slope + f * (b.slope - a.slope)};
+  void at(const lanes::Lane& box, const lanes::Lane& lean, const lanes::Lane& x, lanes::Lane& share,
+          lanes::Lane& slope) const noexcept {
+    using namespace lanes;
+    const auto whole = [](const Lane& w, int most) {
+      return __builtin_convertvector(less(more(w, Lane{}), spread(static_cast<float>(most))), Bits);
+    };
+    const Lane place = (x + kReach) * kPerUnit;
+    const Bits i = whole(place, kSteps - 2), row = whole(box * (kBoxes - 1) + 0.5F, kBoxes - 1) * kLeans +
+                                                   whole(lean * (kLeans - 1) + 0.5F, kLeans - 1);
+    const Lane f = less(more(place - __builtin_convertvector(i, Lane), Lane{}), spread(1));
+    Lane share0, slope0, share1, slope1;
+    load4(&table_.data()->share, 2 * (row * kSteps + i), share0, slope0, share1, slope1);
+    share = share0 + f * (share1 - share0), slope = slope0 + f * (slope1 - slope0);
   }
 
   static constexpr float kReach = 3.5F;  ///< in units of tau: beyond it a pixel is covered or not
