@@ -1,0 +1,274 @@
+#include "sim/tissue/factor.hpp"
+
+#include <Eigen/Cholesky>
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+
+namespace ligature::tissue {
+namespace {
+
+constexpr std::size_t kBytes = 32;  ///< of the registers the panels are padded to
+constexpr std::size_t kLeaf = 6;    ///< nodes that are not dissected further
+
+template <class Real>
+struct Register;
+template <>
+struct Register<float> {
+  using Type = float __attribute__((vector_size(kBytes)));
+};
+template <>
+struct Register<double> {
+  using Type = double __attribute__((vector_size(kBytes)));
+};
+
+template <class Real>
+struct Lanes {
+  static constexpr std::size_t count = kBytes / sizeof(Real);
+  using Wide = typename Register<Real>::Type;
+  static Wide load(const Real* p) {
+    Wide w;
+    std::memcpy(&w, p, kBytes);
+    return w;
+  }
+  static void store(Real* p, const Wide& w) { std::memcpy(p, &w, kBytes); }
+  static Wide spread(Real v) { return Wide{} + v; }
+  static Real sum(const Wide& w) {
+    Real s = w[0];
+    for (std::size_t i = 1; i < count; ++i) s += w[i];
+    return s;
+  }
+};
+
+using Graph = std::vector<std::vector<std::uint32_t>>;  ///< neighbours of a node
+
+/// Parts the nodes by a separator until what is left is small; appends groups (one a supernode) in elimination order.
+void dissect(const Graph& graph, const std::vector<Vector3d>& places, std::vector<std::uint32_t> nodes,
+             std::vector<std::uint8_t>& side, std::vector<std::vector<std::uint32_t>>& groups) {
+  if (nodes.size() <= kLeaf) {
+    if (!nodes.empty()) groups.push_back(std::move(nodes));
+    return;
+  }
+  std::vector<std::uint32_t> best_low, best_high, best_middle;
+  double best = 1e300;
+  std::array<Vector3d, 2> box{places[nodes[0]], places[nodes[0]]};
+  for (const std::uint32_t n : nodes) box = {box[0].cwiseMin(places[n]), box[1].cwiseMax(places[n])};
+  for (int axis = 0; axis < 3; ++axis) {
+    if (!(box[1][axis] - box[0][axis] > 0)) continue;
+    std::vector<std::uint32_t> sorted = nodes;
+    std::stable_sort(sorted.begin(), sorted.end(),
+                     [&](std::uint32_t a, std::uint32_t b) { return places[a][axis] < places[b][axis] - 1e-9; });
+    // Cut between two places, as near the middle as there is one.
+    for (const double part : {0.5, 0.4, 0.6}) {
+      const auto middle = static_cast<std::size_t>(part * static_cast<double>(sorted.size()));
+      const double cut = places[sorted[middle]][axis] - 1e-7;
+      std::vector<std::uint32_t> low, high, separator;
+      for (const std::uint32_t n : sorted) side[n] = places[n][axis] < cut ? 1 : 2;
+      for (const std::uint32_t n : sorted) {
+        if (side[n] == 1) {
+          low.push_back(n);
+          continue;
+        }
+        const bool touches =
+            std::any_of(graph[n].begin(), graph[n].end(), [&](std::uint32_t m) { return side[m] == 1; });
+        (touches ? separator : high).push_back(n);
+      }
+      for (const std::uint32_t n : sorted) side[n] = 0;
+      if (low.empty() || separator.empty()) continue;
+      const double balance = static_cast<double>(std::max(low.size(), high.size())) / static_cast<double>(nodes.size());
+      const double cost = static_cast<double>(separator.size()) * (0.5 + balance);
+      if (cost < best && balance < 0.85) {
+        best = cost;
+        best_low = std::move(low), best_high = std::move(high), best_middle = std::move(separator);
+      }
+    }
+  }
+  if (best_low.empty() || best_middle.size() * 2 > nodes.size()) {
+    groups.push_back(std::move(nodes));
+    return;
+  }
+  dissect(graph, places, std::move(best_low), side, groups);
+  dissect(graph, places, std::move(best_high), side, groups);
+  groups.push_back(std::move(best_middle));
+}
+
+std::size_t padded(std::size_t n, std::size_t lanes) {
+  return (n + lanes - 1) / lanes * lanes;
+}
+
+}  // namespace
+
+template <class Real>
+bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::vector<Vector3d>& places) {
+  const std::size_t n = places.size();
+  Graph graph(n);
+  for (int column = 0; column < matrix.outerSize(); column += 3)
+    for (Eigen::SparseMatrix<double>::InnerIterator it(matrix, column); it; ++it) {
+      const auto row = static_cast<std::uint32_t>(it.row() / 3), col = static_cast<std::uint32_t>(column / 3);
+      if (row != col && (graph[col].empty() || graph[col].back() != row)) graph[col].push_back(row);
+    }
+  std::vector<std::uint32_t> all(n);
+  std::iota(all.begin(), all.end(), 0u);
+  std::vector<std::uint8_t> side(n, 0);
+  std::vector<std::vector<std::uint32_t>> groups;
+  dissect(graph, places, std::move(all), side, groups);
+
+  std::vector<std::uint32_t> place_of(n), group_of(n);  // in elimination order; by that order
+  std::vector<std::uint32_t> node_at;
+  for (std::size_t g = 0; g < groups.size(); ++g)
+    for (const std::uint32_t node : groups[g]) {
+      place_of[node] = static_cast<std::uint32_t>(node_at.size());
+      group_of[node_at.size()] = static_cast<std::uint32_t>(g);
+      node_at.push_back(node);
+    }
+  order_.resize(3 * n);
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t k = 0; k < 3; ++k) order_[3 * i + k] = 3 * static_cast<std::size_t>(node_at[i]) + k;
+
+  // Which nodes stand below each supernode, and who takes its update.
+  std::vector<std::vector<std::uint32_t>> below(groups.size()), children(groups.size());
+  std::size_t first_node = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::size_t end = first_node + groups[g].size();
+    std::vector<std::uint32_t>& rows = below[g];
+    for (const std::uint32_t node : groups[g])
+      for (const std::uint32_t m : graph[node])
+        if (place_of[m] >= end) rows.push_back(place_of[m]);
+    for (const std::uint32_t child : children[g])
+      for (const std::uint32_t r : below[child])
+        if (r >= end) rows.push_back(r);
+    std::sort(rows.begin(), rows.end());
+    rows.erase(std::unique(rows.begin(), rows.end()), rows.end());
+    if (!rows.empty()) children[group_of[rows.front()]].push_back(static_cast<std::uint32_t>(g));
+    first_node = end;
+  }
+
+  // Multifrontal: each supernode gathers its entries and its children's updates in one dense front.
+  constexpr std::size_t lanes = Lanes<Real>::count;
+  super_.clear(), row_lists_.clear(), panels_.clear();
+  std::vector<Eigen::MatrixXd> updates(groups.size());
+  std::size_t widest = 0, first = 0, total = 0;
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    const std::size_t c = 3 * groups[g].size(), r = 3 * below[g].size();
+    total += padded(c + r, lanes) * c;
+  }
+  panels_.reserve(total);
+  std::vector<std::size_t> local(n, 0);  // of a place: scalar row in the front
+  for (std::size_t g = 0; g < groups.size(); ++g) {
+    Supernode s;
+    s.first = first, s.columns = 3 * groups[g].size(), s.rows = 3 * below[g].size();
+    s.row_list = row_lists_.size(), s.stride = padded(s.columns + s.rows, lanes), s.panel = panels_.size();
+    const std::size_t size = s.columns + s.rows;
+    for (std::size_t i = 0; i < groups[g].size(); ++i) local[first / 3 + i] = 3 * i;
+    for (std::size_t i = 0; i < below[g].size(); ++i) local[below[g][i]] = s.columns + 3 * i;
+    Eigen::MatrixXd front = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(size), static_cast<Eigen::Index>(size));
+    for (std::size_t j = 0; j < s.columns; ++j)
+      for (Eigen::SparseMatrix<double>::InnerIterator it(matrix, static_cast<Eigen::Index>(order_[first + j])); it;
+           ++it) {
+        const std::uint32_t place = place_of[static_cast<std::size_t>(it.row()) / 3];
+        if (place < first / 3) continue;
+        const std::size_t row = local[place] + static_cast<std::size_t>(it.row()) % 3;
+        front(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(j)) += it.value();
+      }
+    for (const std::uint32_t child : children[g]) {
+      const Eigen::MatrixXd& update = updates[child];
+      const std::vector<std::uint32_t>& rows = below[child];
+      for (std::size_t a = 0; a < rows.size(); ++a)
+        for (std::size_t b = 0; b < rows.size(); ++b)
+          front.block<3, 3>(static_cast<Eigen::Index>(local[rows[a]]), static_cast<Eigen::Index>(local[rows[b]])) +=
+              update.block<3, 3>(static_cast<Eigen::Index>(3 * a), static_cast<Eigen::Index>(3 * b));
+      updates[child].resize(0, 0);
+    }
+    const auto c = static_cast<Eigen::Index>(s.columns), r = static_cast<Eigen::Index>(s.rows);
+    const Eigen::LLT<Eigen::MatrixXd> llt(front.topLeftCorner(c, c));
+    if (llt.info() != Eigen::Success) return false;
+    const Eigen::MatrixXd inverse = llt.solve(Eigen::MatrixXd::Identity(c, c));
+    const Eigen::MatrixXd lower = front.bottomLeftCorner(r, c);
+    const Eigen::MatrixXd b = llt.solve(lower.transpose()).transpose();
+    updates[g] = front.bottomRightCorner(r, r) - b * lower.transpose();
+    panels_.resize(s.panel + s.stride * s.columns, Real(0));
+    for (std::size_t j = 0; j < s.columns; ++j) {
+      Real* out = panels_.data() + s.panel + j * s.stride;
+      for (std::size_t i = 0; i < s.columns; ++i)
+        out[i] = static_cast<Real>(inverse(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
+      for (std::size_t i = 0; i < s.rows; ++i)
+        out[s.columns + i] = static_cast<Real>(b(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
+    }
+    for (const std::uint32_t place : below[g])
+      for (std::uint32_t k = 0; k < 3; ++k) row_lists_.push_back(3 * place + k);
+    widest = std::max(widest, s.stride + lanes);
+    first += s.columns;
+    super_.push_back(s);
+  }
+  work_.assign(widest, Real(0));
+  gathered_.assign(widest, Real(0));
+  x_.assign(3 * n + lanes, Real(0));
+  return true;
+}
+
+template <class Real>
+void Factor<Real>::solve(double* b) noexcept {
+  using L = Lanes<Real>;
+  using Wide = typename L::Wide;
+  constexpr std::size_t lanes = L::count;
+  Real* const x = x_.data();
+  Real* const y = work_.data();
+  for (std::size_t i = 0; i < order_.size(); ++i) x[i] = static_cast<Real>(b[order_[i]]);
+  for (const Supernode& s : super_) {
+    const Real* const panel = panels_.data() + s.panel;
+    // y = panel * x_s, two registers of rows at a time.
+    std::size_t i = 0;
+    for (; i + 2 * lanes <= s.stride; i += 2 * lanes) {
+      Wide a0{}, a1{};
+      const Real* column = panel + i;
+      for (std::size_t j = 0; j < s.columns; ++j, column += s.stride) {
+        const Wide v = L::spread(x[s.first + j]);
+        a0 += L::load(column) * v;
+        a1 += L::load(column + lanes) * v;
+      }
+      L::store(y + i, a0);
+      L::store(y + i + lanes, a1);
+    }
+    for (; i < s.stride; i += lanes) {
+      Wide a{};
+      for (std::size_t j = 0; j < s.columns; ++j) a += L::load(panel + i + j * s.stride) * L::spread(x[s.first + j]);
+      L::store(y + i, a);
+    }
+    for (std::size_t j = 0; j < s.columns; ++j) x[s.first + j] = y[j];
+    const std::uint32_t* const rows = row_lists_.data() + s.row_list;
+    for (std::size_t k = 0; k < s.rows; ++k) x[rows[k]] -= y[s.columns + k];
+  }
+  Real* const gathered = gathered_.data();
+  for (std::size_t g = super_.size(); g-- > 0;) {
+    const Supernode& s = super_[g];
+    if (s.rows == 0) continue;
+    // The rows of A11^-1 that share a register with the first of B are multiplied by zero, as is the padding.
+    const std::size_t skipped = s.columns / lanes * lanes;
+    for (std::size_t k = skipped; k < s.columns; ++k) gathered[k] = 0;
+    const std::uint32_t* const rows = row_lists_.data() + s.row_list;
+    for (std::size_t k = 0; k < s.rows; ++k) gathered[s.columns + k] = x[rows[k]];
+    for (std::size_t k = s.columns + s.rows; k < s.stride; ++k) gathered[k] = 0;
+    const Real* const panel = panels_.data() + s.panel;
+    std::size_t j = 0;
+    for (; j + 3 <= s.columns; j += 3) {
+      Wide a0{}, a1{}, a2{};
+      const Real* column = panel + j * s.stride;
+      for (std::size_t k = skipped; k < s.stride; k += lanes) {
+        const Wide v = L::load(gathered + k);
+        a0 += L::load(column + k) * v;
+        a1 += L::load(column + s.stride + k) * v;
+        a2 += L::load(column + 2 * s.stride + k) * v;
+      }
+      x[s.first + j] -= L::sum(a0);
+      x[s.first + j + 1] -= L::sum(a1);
+      x[s.first + j + 2] -= L::sum(a2);
+    }
+  }
+  for (std::size_t i = 0; i < order_.size(); ++i) b[order_[i]] = static_cast<double>(x[i]);
+}
+
+template class Factor<float>;
+template class Factor<double>;
+
+}  // namespace ligature::tissue

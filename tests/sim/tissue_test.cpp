@@ -1,0 +1,184 @@
+/// Tissue: what must hold for any material and shape.
+#include <gtest/gtest.h>
+
+#include <Eigen/Dense>
+#include <map>
+
+#include "sim/base/random.hpp"
+#include "sim/tissue/tissue.hpp"
+
+namespace ligature::tissue {
+namespace {
+
+Vector3d random_vector(Random& random) {
+  return {random.uniform(-0.5, 0.5), random.uniform(-0.5, 0.5), random.uniform(-0.5, 0.5)};
+}
+
+Vessel small_vessel() {
+  Vessel v;
+  v.length = 2, v.around = 10, v.along = 6;
+  return v;
+}
+
+Tissue tissue_of(const Vessel& v, TissueSettings settings = {}) {
+  auto model = vessel_model(v);
+  EXPECT_TRUE(model.has_value());
+  auto tissue = Tissue::create(std::move(*model), settings);
+  EXPECT_TRUE(tissue.has_value());
+  return std::move(*tissue);
+}
+
+Matrix3d some_rotation() {
+  return Eigen::AngleAxisd(1.9, Vector3d(1, -2, 3).normalized()).toRotationMatrix();
+}
+
+TEST(Tissue, RigidMotionGivesNoForce) {
+  Tissue t = tissue_of(small_vessel());
+  std::vector<Vector3d> x = t.model().nodes, gradient(x.size());
+  for (Vector3d& p : x) p = some_rotation() * p + Vector3d(30, -20, 10);
+  t.set_state(x);
+  EXPECT_LT(t.elastic_energy(gradient), 1e-12);
+  double worst = 0;
+  for (const Vector3d& g : gradient) worst = std::max(worst, g.norm());
+  // Stiffness E t ~ 1e5 uN/mm times rounding of positions ~ 40 mm * 1e-16.
+  EXPECT_LT(worst, 1e-8);
+}
+
+TEST(Tissue, ForceIsTheDerivativeOfEnergy) {
+  Tissue t = tissue_of(small_vessel());
+  Random random(7);
+  for (const double amplitude : {1e-4, 0.03, 0.1, 0.3}) {  // mm; from 0.1 on some elements are inside out
+    std::vector<Vector3d> x = t.model().nodes, d(x.size()), gradient(x.size());
+    for (Vector3d& p : x) p = some_rotation() * p + amplitude * random_vector(random);
+    for (Vector3d& p : d) p = random_vector(random);
+    t.set_state(x);
+    t.elastic_energy(gradient);
+    double slope = 0, size = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) slope += gradient[i].dot(d[i]), size += gradient[i].norm();
+    const double h = 1e-6;
+    double energy[2];
+    for (int side = 0; side < 2; ++side) {
+      std::vector<Vector3d> moved = x;
+      for (std::size_t i = 0; i < x.size(); ++i) moved[i] += (side == 0 ? h : -h) * d[i];
+      t.set_state(moved);
+      energy[side] = t.elastic_energy();
+    }
+    EXPECT_NEAR((energy[0] - energy[1]) / (2 * h), slope, 1e-7 * size) << amplitude;
+  }
+}
+
+TEST(Tissue, InnerForcesHaveNoResultantAndNoMoment) {
+  Tissue t = tissue_of(small_vessel());
+  Random random(11);
+  std::vector<Vector3d> x = t.model().nodes, gradient(x.size());
+  for (Vector3d& p : x) p += 0.1 * random_vector(random);
+  t.set_state(x);
+  t.elastic_energy(gradient);
+  Vector3d force = Vector3d::Zero(), moment = Vector3d::Zero();
+  double largest = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    force += gradient[i], moment += x[i].cross(gradient[i]);
+    largest = std::max(largest, gradient[i].norm());
+  }
+  EXPECT_LT(force.norm(), 1e-12 * largest * static_cast<double>(x.size()));
+  EXPECT_LT(moment.norm(), 1e-12 * largest * static_cast<double>(x.size()));
+}
+
+TEST(Tissue, PatchTestIsPassedByDistortedElements) {
+  Vessel v = small_vessel();
+  auto model = vessel_model(v);
+  ASSERT_TRUE(model.has_value());
+  Random random(3);
+  for (Vector3d& p : model->nodes) p += 0.02 * random_vector(random);
+  auto t = Tissue::create(*model);
+  ASSERT_TRUE(t.has_value());
+  // A small homogeneous deformation: the energy of the linear law, and no force at nodes that only elements touch.
+  Matrix3d strain;
+  strain << 2, 1, -1, 1, -3, 2, -1, 2, 1;
+  strain *= 1e-6;
+  std::vector<Vector3d> x = model->nodes;
+  for (Vector3d& p : x) p += strain * p;
+  t->set_state(x);
+  const double mu = 1e6 / 2.9, lambda = 1e6 * 0.45 / (1.45 * 0.1);
+  const double density = mu * strain.squaredNorm() + 0.5 * lambda * strain.trace() * strain.trace();
+  std::vector<Vector3d> rest = model->nodes;
+  const double energy = t->elastic_energy();
+  t->set_state(rest);
+  EXPECT_NEAR(energy, density * t->volume(), 1e-4 * energy);
+}
+
+TEST(Tissue, SurfaceIsClosedAndFacesOutwards) {
+  const Vessel v = small_vessel();
+  const auto model = vessel_model(v);
+  ASSERT_TRUE(model.has_value());
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> edges;
+  double volume = 0;
+  for (const SurfaceTriangle& s : model->surface) {
+    for (std::size_t k = 0; k < 3; ++k) ++edges[{s.node[k], s.node[(k + 1) % 3]}];
+    const Vector3d &a = model->nodes[s.node[0]], &b = model->nodes[s.node[1]], &c = model->nodes[s.node[2]];
+    volume += a.dot(b.cross(c)) / 6;
+  }
+  for (const auto& [edge, count] : edges) {
+    EXPECT_EQ(count, 1);
+    EXPECT_EQ(edges.count({edge.second, edge.first}), 1u);
+  }
+  const double polygon = 0.5 * v.around * std::sin(2 * M_PI / v.around) * (0.25 - 0.16) * v.length;
+  EXPECT_NEAR(volume, polygon, 1e-12);
+}
+
+TEST(Tissue, BadModelsAreRefusedByName) {
+  Vessel v;
+  v.wall = 0;
+  EXPECT_NE(vessel_model(v).error().message.find("wall_mm is 0"), std::string::npos);
+  v.wall = 0.5;
+  EXPECT_FALSE(vessel_model(v).has_value());
+  v.wall = std::nan("");
+  EXPECT_FALSE(vessel_model(v).has_value());
+  Vessel good = small_vessel();
+  TissueModel model = *vessel_model(good);
+  std::swap(model.elements[3][0], model.elements[3][1]);
+  EXPECT_NE(Tissue::create(model).error().message.find("element 3 is inside out"), std::string::npos);
+}
+
+TEST(Tissue, ComplianceIsTheResponseAndSymmetric) {
+  const Vessel v = small_vessel();
+  Tissue t = tissue_of(v, {.iterations = 50, .residual_target = 1e-9});
+  const std::uint32_t i = vessel_node(v, 4, 2, 1), j = vessel_node(v, 6, 7, 0);
+  EXPECT_LT((t.compliance(i, j) - t.compliance(j, i).transpose()).norm(), 1e-4 * t.compliance(i, j).norm());
+  for (const std::uint32_t from : {i, j})
+    for (int axis = 0; axis < 3; ++axis) {
+      Vector3d f = Vector3d::Zero();
+      f[axis] = 0.01;
+      t.begin_step();
+      t.add_force(from, f);
+      t.solve();
+      for (const std::uint32_t to : {i, j})
+        EXPECT_LT((t.x()[to] - t.x0()[to] - t.compliance(to, from) * f).norm(),
+                  1e-3 * t.compliance(from, from).norm() * f.norm());
+      t.undo();
+    }
+}
+
+TEST(Tissue, UndoGoesBackExactly) {
+  const Vessel v = small_vessel();
+  Tissue t = tissue_of(v), other = tissue_of(v);
+  const std::uint32_t node = vessel_node(v, 6, 0, 1);
+  for (int k = 0; k < 10; ++k) {
+    t.begin_step();
+    t.add_force(node, {500, -300, 200});
+    t.solve();
+    t.undo();
+    for (Tissue* each : {&t, &other}) {
+      each->begin_step();
+      each->add_force(node, {0, 200, 0});
+      each->solve();
+      each->end_step();
+    }
+  }
+  StateHash a, b;
+  t.add_to(a), other.add_to(b);
+  EXPECT_EQ(a.value(), b.value());
+}
+
+}  // namespace
+}  // namespace ligature::tissue
