@@ -155,16 +155,16 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
             at.force = turned(was.force, was.normal, at.normal);
             at.sliding = was.sliding;
           }
-          at.gap = surface.distance - s.radius;
+          double u = i + d;
+          if (u < 0) u += n;  // of a ring
+          const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
+          at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
           if (at.gap > reach) continue;
           if (soft) at.on = {surface.triangle, soft->surface().weights(surface.triangle, surface.point)};
           if (contacts_.size() == most_) {
             ++lost;
             continue;
           }
-          double u = i + d;
-          if (u < 0) u += n;  // of a ring
-          const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
           at.pair.edge_a = static_cast<std::uint32_t>(edge);
           at.sa = u - edge;
           contacts_.push_back({at, i, static_cast<std::uint32_t>(j), place.bend});

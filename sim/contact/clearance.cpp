@@ -43,7 +43,7 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
     const double speed = std::sqrt(std::max(
         {(da0 - db0).squaredNorm(), (da0 - db1).squaredNorm(), (da1 - db0).squaredNorm(), (da1 - db1).squaredNorm()}));
     const double start = distance(a0, a1, b0, b1);
-    const double sum = a.radius + b.radius;
+    const double sum = a.thickest(i) + b.thickest(j);
     const std::size_t between = edges_along(a, i, b, j);  // over a cut
     double arc = between == static_cast<std::size_t>(-1) ? std::numeric_limits<double>::infinity()
                                                          : (static_cast<double>(between) - 1) * a.rest_length;

@@ -112,7 +112,7 @@ int CoupledStep::body_parts(const Strand* strands, std::size_t count) const noex
     const Obstacle& body = *bodies_.body[b];
     if (body.shape() == Obstacle::Shape::plane || body.moved().isZero(0)) continue;
     for (std::size_t k = 0; k < count; ++k)
-      parts = std::max(parts, body.moved().norm() / (kBodyPart * (body.half_thickness() + strands[k].radius)));
+      parts = std::max(parts, body.moved().norm() / (kBodyPart * (body.half_thickness() + strands[k].least_radius())));
   }
   return static_cast<int>(std::ceil(std::min(parts, 1e3)));
 }

@@ -32,12 +32,17 @@ double last_of(const Strand& s) noexcept {
   return static_cast<double>(s.vertices - 1);
 }
 
+std::size_t edge_at(const Strand& s, double u) noexcept {
+  return static_cast<std::size_t>(std::clamp(std::floor(u), 0.0, static_cast<double>(s.edges() - 1)));
+}
+
 }  // namespace
 
 ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u) noexcept {
   if (!same) return {};
   if (!(a.rest_length > 0)) return {1, 0};
-  const double least = std::numbers::pi * std::max(a.radius, b.radius) / a.rest_length;
+  const double least =
+      std::numbers::pi * std::max(a.radius_near(edge_at(a, u)), b.radii ? 0.0 : b.radius) / a.rest_length;
   const double round = static_cast<double>(a.vertices);
   if (!a.node) return {least, a.closed ? round - least : 1e300};
   // Edges of different lengths: how many parameters the arc is, from here on.

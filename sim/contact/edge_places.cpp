@@ -13,7 +13,7 @@ bool share_vertex(const Strand& strand, std::uint32_t edge, std::uint32_t other)
 bool arc_allows(const Strand& strand, std::uint32_t edge, std::uint32_t other) noexcept {
   if (edge == other || !(strand.rest_length > 0)) return false;
   const std::uint32_t first = std::min(edge, other), last = std::max(edge, other);
-  const double least = std::numbers::pi * strand.radius;
+  const double least = std::numbers::pi * std::max(strand.radius_near(first), strand.radius_near(last));
   const double both = strand.length_of(first) + strand.length_of(last), ahead = strand.arc_between(first, last);
   if (!(ahead + both > least)) return false;
   if (!strand.closed) return true;

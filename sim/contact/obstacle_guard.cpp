@@ -25,11 +25,11 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
         if (bodies.soft_of(b)) continue;  // look_soft()
         const bool plane = body.shape() == Obstacle::Shape::plane;
         if (how.at != ObstacleLook::At::all && plane != (how.at == ObstacleLook::At::planes)) continue;
-        if (body.box_distance(low, high) > kLeastDistance * s.radius) continue;
+        if (body.box_distance(low, high) > kLeastDistance * s.thickest(j)) continue;
         ++out.looked_at;
         const Vector3d moved = (how.until - bodies.at) * body.moved(), ahead = (1 - bodies.at) * body.moved();
         const Vector3d d = p1 - p - moved, e = q1 - q - moved;
-        const double speed = std::sqrt(std::max(d.squaredNorm(), e.squaredNorm())), within = 2 * speed + s.radius;
+        const double speed = std::sqrt(std::max(d.squaredNorm(), e.squaredNorm())), within = 2 * speed + s.thickest(j);
         // The body is asked where it stands at the end: the edge is moved on by what it still has to go.
         const auto distance = [&](double t) {
           return body.nearest(p + ahead + t * d, q + ahead + t * e, within).distance;
@@ -40,7 +40,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
           ++out.inside;
           continue;
         }
-        const double least = how.share * std::min(kLeastDistance * s.radius, 0.5 * first);
+        const double least = how.share * std::min(kLeastDistance * s.thickest(j), 0.5 * first);
         double t = 0;
         bool apart = false;
         for (int i = 0; i < kMostAdvances && !apart; ++i) {

@@ -52,7 +52,8 @@ inline Blend blend_at(std::size_t vertices, bool closed, std::size_t edge, doubl
 inline Blend blend_at(const Strand& strand, std::size_t edge, double s) noexcept {
   Blend b = blend_at(strand.vertices, strand.closed, edge, s);
   if (b.weight[2] == 0 && b.vertex[2] != b.vertex[1] + 1) return b;  // the end of an open strand
-  const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius);
+  const double w =
+      rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius_of(b.vertex[1]));
   if (w == 1) return b;
   const double from = s < 0.5 ? s : s - 1, t = from / w + 0.5;  // from the vertex; along what is rounded
   b.weight[0] = t <= 0 ? -from : t < 1 ? 0.5 * w * (1 - t) * (1 - t) : 0;
@@ -68,7 +69,8 @@ inline Blend slope_at(const Strand& strand, std::size_t edge, double s) noexcept
   double t = s < 0.5 ? s + 0.5 : s - 0.5;
   const bool begins = !strand.closed && i == 0, ends = !strand.closed && i + 1 == n;
   if (!begins && !ends) {
-    const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius);
+    const double w =
+        rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius_of(b.vertex[1]));
     if (w < 1) t = std::clamp((t - 0.5) / w + 0.5, 0.0, 1.0);
   }
   const double before = t - 1, at = 1 - 2 * t, behind = t;
@@ -111,7 +113,8 @@ inline CurvePoint curve_at(const Strand& strand, double u) noexcept {
   at = strand.x + i;
   const Vector3d out = behind ? (*behind - *at).eval() : (*at - *before).eval();
   const Vector3d in = before ? (*at - *before).eval() : out;
-  const double w = before && behind ? rounding_at(*before, *at, *behind, strand.radius) : 1;
+  const double w =
+      before && behind ? rounding_at(*before, *at, *behind, strand.radius_of(static_cast<std::size_t>(i))) : 1;
   if (w < 1) {
     const double from = t - 0.5, part = from / w + 0.5;
     const Vector3d& along = from < 0 ? in : out;
@@ -149,7 +152,7 @@ inline Turn turn_at(const Strand& strand, std::size_t edge, double s, const Vect
   turn.weight[0] = 1 - far;
   turn.weight[1] = far;
   const Vector3d along = curve_at(strand, static_cast<double>(edge) + s).d1;
-  turn.arm = strand.radius / std::max(along.norm(), 1e-300) * along.cross(out);
+  turn.arm = strand.radius_at(edge, s) / std::max(along.norm(), 1e-300) * along.cross(out);
   return turn;
 }
 

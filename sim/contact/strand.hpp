@@ -16,7 +16,7 @@ struct Strand {
   const Vector3d* x = nullptr;  ///< p_WV_W [mm]                                              (vertices)
   std::size_t vertices = 0;
   bool closed = false;
-  double radius = 0;       ///< h [mm]
+  double radius = 0;       ///< h, where it changes the largest [mm]
   double rest_length = 0;  ///< of an edge, of the finest where `node` is given [mm]
   /// What a cut left: strands with one number were one thread. Its edges were counted from `first_edge` on, all the way
   /// round a ring of `ring_edges` (0: an open thread).
@@ -28,8 +28,30 @@ struct Strand {
   bool turns = false;          ///< friction turns it about its centreline: the angles of its edges are unknowns
   std::uint32_t division = 0;  ///< another one whenever edges came or went: what was kept by edge means others now
 
+  const double* radii = nullptr;  ///< at the vertices, linear between; null: `radius` everywhere [mm]  (vertices)
+  double thinnest = 0;            ///< of `radii` the smallest [mm]
+
   std::size_t edges() const { return closed ? vertices : vertices - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }
+  /// At s in [0, 1] along an edge [mm].
+  double radius_at(std::size_t edge, double s) const {
+    return radii ? (1 - s) * radii[edge] + s * radii[next(edge)] : radius;
+  }
+  double radius_of(std::size_t vertex) const { return radii ? radii[vertex] : radius; }
+  /// The largest along an edge [mm].
+  double thickest(std::size_t edge) const {
+    return radii ? (radii[edge] < radii[next(edge)] ? radii[next(edge)] : radii[edge]) : radius;
+  }
+  double least_radius() const { return radii ? thinnest : radius; }
+  /// The largest that its surface may have where arc neighbours of an edge count as one bend, pi radii on either side.
+  double radius_near(std::size_t edge) const {
+    if (!radii) return radius;
+    const auto reach = static_cast<std::size_t>(3.2 * radius / rest_length) + 1;
+    double most = 0;
+    for (std::size_t i = edge > reach ? edge - reach : 0; i < vertices && i <= edge + 1 + reach; ++i)
+      if (most < radii[i]) most = radii[i];
+    return most;
+  }
   /// Rest length of an edge [mm].
   double length_of(std::size_t edge) const { return node ? (node[edge + 1] - node[edge]) * rest_length : rest_length; }
   /// From the end of `edge` to the beginning of `other`, a later one, in rest lengths [mm].

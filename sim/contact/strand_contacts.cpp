@@ -166,14 +166,19 @@ double bulge(const Strand& strand, std::uint32_t edge) noexcept {
 
 // What lies between the vertices of a they see to (l sharp)^2 / 8d: where edges are longer than the strands are wide
 // less sharpness makes a contact pointed.
-double sharpness_unit(const Strand& a, std::uint32_t edge, const Strand& b) noexcept {
-  return std::min(1.0, (a.radius + b.radius) / a.length_of(edge));
+double sharpness_unit(const Strand& a, const Strand& b, const EdgePair& pair) noexcept {
+  return std::min(1.0, (a.thickest(pair.edge_a) + b.thickest(pair.edge_b)) / a.length_of(pair.edge_a));
+}
+
+/// Sum of both radii where the contact is.
+double radii_at(const Strand& a, const Strand& b, const StrandContact& c) noexcept {
+  return a.radius_at(c.pair.edge_a, c.sa) + b.radius_at(c.pair.edge_b, c.sb);
 }
 
 // The normal that belongs to a distance vector, and the gap along it. @param former zero where there was none
 void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& former, StrandContact& c) noexcept {
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-  const double radii = a.radius + b.radius, d = apart.norm();
+  const double radii = radii_at(a, b, c), d = apart.norm();
   const Vector3d here = d > 1e-9 * radii ? (apart / d).eval() : Vector3d::Zero().eval();
   if (former.isZero(0)) {
     c.normal = d > 1e-9 * radii ? here : any_side(along(a, c.pair.edge_a), along(b, c.pair.edge_b));
@@ -225,7 +230,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
   bordered = false;
   if (!there) {  // it stays where it was
     const Vector3d apart = place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
-    c.gap = c.normal.dot(apart) - a.radius - b.radius;
+    c.gap = c.normal.dot(apart) - a.radius_at(c.pair.edge_a, c.sa) - b.radius_at(c.pair.edge_b, c.sb);
     return false;
   }
   sharp = beside || !now.ended ? now.sharp : 1;
@@ -258,7 +263,7 @@ void StrandContacts::find_beside(const Strand* strands, const EdgePair& pair, st
                                  double reach) noexcept {
   const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
   const bool same = pair.strand_a == pair.strand_b;
-  const double radii = a.radius + b.radius, u = static_cast<double>(vertex);
+  const double radii = a.radius_of(vertex) + b.thickest(pair.edge_b), u = static_cast<double>(vertex);
   const Vector3d p = curve_at(a, u).p, start = b.x[pair.edge_b], e = along(b, pair.edge_b);
   if (!((p - start - 0.5 * e).norm() <= 0.5 * e.norm() + bulge(b, pair.edge_b) + (1 + kBorderReach) * radii + reach))
     return;
@@ -288,7 +293,6 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
                                 const ArcLimits& limits, double reach) noexcept {
   const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
   const bool same = pair.strand_a == pair.strand_b;
-  const double radii = a.radius + b.radius;
   StrandContact c;
   c.kind = StrandContact::Kind::beside;
   c.pair = pair;
@@ -305,8 +309,10 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
   if (known(v)) return;
   CurvePlaces now;
   if (!nearest_beside(a, b, u, v, limits, 1.0, now) || other_way_round(a, same, now.u, now.v)) return;
+  place(b, now.v, c.pair.edge_b, c.sb);
+  const double radii = radii_at(a, b, c);
   if (now.bordered ? now.apart.norm() > (1 + kBorderReach) * radii
-                   : now.sharp > kBesideFrom * sharpness_unit(a, c.pair.edge_a, b) || now.apart.norm() > radii + reach)
+                   : now.sharp > kBesideFrom * sharpness_unit(a, b, c.pair) || now.apart.norm() > radii + reach)
     return;
   if (known(now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), c);
@@ -338,13 +344,15 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
     return found;
   };
   constexpr double kGuess = 0.6;  // of the sharpness that is needed: the edges' places are not the curves'
-  const double unit = sharpness_unit(a, pair.edge_a, b);
+  const double unit = sharpness_unit(a, b, pair);
   if (sharpness_at(a, b, u, v) < kGuess * kCrossingFrom * unit || known(u, v)) return;
   CurvePlaces now;
   if (!nearest_crossing(a, b, u, v, limits_of(a, b, same, u), 1.0, now) || other_way_round(a, same, now.u, now.v))
     return;
-  if (!(now.sharp > kCrossingFrom * unit || now.ended) || now.apart.norm() > a.radius + b.radius + reach) return;
-  if (known(now.u, now.v)) return;
+  if (!(now.sharp > kCrossingFrom * unit || now.ended)) return;
+  place(a, now.u, c.pair.edge_a, c.sa);
+  place(b, now.v, c.pair.edge_b, c.sb);
+  if (now.apart.norm() > radii_at(a, b, c) + reach || known(now.u, now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), c);
   add(c);
 }
@@ -426,7 +434,7 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
     const bool stray = c.kind == StrandContact::Kind::beside && c.sa != 0 && c.sa != 1;
     bool goes = stray || !followed(strands, c, sharp, bordered);
     const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-    const double radii = a.radius + b.radius, unit = sharpness_unit(a, c.pair.edge_a, b);
+    const double radii = radii_at(a, b, c), unit = sharpness_unit(a, b, c.pair);
     if (c.kind == StrandContact::Kind::beside)
       goes = goes || (bordered ? c.gap > 2 * kBorderReach * radii : sharp > kBesideTo * unit);
     else
@@ -453,7 +461,7 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
       std::swap(pair.edge_a, pair.edge_b);
     const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
     const Vector3d p = a.x[pair.edge_a], d = along(a, pair.edge_a), q = b.x[pair.edge_b], e = along(b, pair.edge_b);
-    const double radii = a.radius + b.radius;
+    const double radii = a.thickest(pair.edge_a) + b.thickest(pair.edge_b);
     const double most = (1 + kBorderReach) * radii + bulge(a, pair.edge_a) + bulge(b, pair.edge_b) + reach;
     const double dd = d.squaredNorm(), ee = e.squaredNorm();
     const double span = most + 0.5 * (std::sqrt(dd) + std::sqrt(ee));

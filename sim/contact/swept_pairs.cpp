@@ -346,16 +346,17 @@ void SweptPairs::build(double reach) noexcept {
 SweptPairs::Bound SweptPairs::bound_of(const Strand& strand, const Nearness& what) const noexcept {
   Bound bound;
   bound.round = kNothing;
-  if (!(strand.rest_length > 0) || !(strand.radius > 0)) return bound;
-  const double h = strand.radius, arc = std::max(what.neighbour_radii * h, what.neighbour_reaches * what.reach);
+  if (!(strand.rest_length > 0) || !(strand.least_radius() > 0)) return bound;
+  const double h = strand.radius, thinnest = strand.least_radius(),
+               arc = std::max(what.neighbour_radii * h, what.neighbour_reaches * what.reach);
   bound.neighbours = bounded(arc - rounding_);
   bound.reach = bounded(std::min(what.reach, what.neighbour_reach * h));
   bound.share = bounded(what.neighbour_share);
-  bound.left_out = bounded(what.least_arc * h - rounding_);
+  bound.left_out = bounded(what.least_arc * thinnest - rounding_);
   if (strand.closed) bound.round = bounded(strand.arc_round(0, 0) + strand.length_of(0));
   // Neighbours are proven apart by their arc where they have some, else by what they had at the start.
   const double far = arc > 0 ? what.reach / arc : 2,
-               near = what.least_arc > 0 ? what.neighbour_reach / what.least_arc : 0,
+               near = what.least_arc > 0 ? what.neighbour_reach / what.least_arc * (h / thinnest) : 0,
                share = kOver * std::max(far, near);
   if (!(share < 1) || (what.least_arc <= 0 && what.neighbour_share <= 0)) return bound;
   bound.going_on = bounded(share);

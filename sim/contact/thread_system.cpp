@@ -53,6 +53,7 @@ ThreadSystem::ThreadSystem(std::size_t most_vertices, std::size_t most_constrain
       reaction_(most_vertices),
       theta_(most_vertices),
       theta0_(most_vertices),
+      per_angle_(most_vertices),
       gradient_(4 * most_vertices),
       answer_(4 * most_vertices),
       step_(4 * most_vertices),
@@ -69,7 +70,9 @@ ThreadSystem::ThreadSystem(std::size_t most_vertices, std::size_t most_constrain
       band3_(most_vertices),
       kept3_(most_vertices),
       band4_(most_vertices),
-      kept4_(most_vertices) {}
+      kept4_(most_vertices) {
+  more_rounding_.reserve(most_vertices);
+}
 
 template <>
 rod::BlockBand<1>& ThreadSystem::band<1>() noexcept {
@@ -113,8 +116,11 @@ void ThreadSystem::begin(const StepProblem& problem, const StepSettings& setting
   if (model.angles_unknown) {
     for (std::size_t i = 0; i < model.edges(); ++i) theta_[i] = theta0_[i] = p_.state->twist.theta(i);
     // Angles that nothing resists would have no equilibrium: a little of the twisting stiffness stands in.
-    per_angle_ = std::max({model.angle_drag / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
+    for (std::size_t i = 0; i < model.edges(); ++i)
+      per_angle_[i] =
+          std::max({model.edge_angle_drag(i) / settings.dt, 1e-9 * model.twist_stiffness / model.rest_length, 1e-12});
   }
+  find_rounding();
   start_forces();
   prepare();
 }
@@ -155,6 +161,23 @@ double ThreadSystem::rounding_force() const noexcept {
          (2 * p_.model->stretch_stiffness / l + 16 * p_.model->bend_stiffness / (l * l * l));
 }
 
+// A stiffer section rounds more: what of that a soft one would not show is none of its imbalance.
+void ThreadSystem::find_rounding() noexcept {
+  const rod::RodModel& model = *p_.model;
+  more_rounding_.clear();
+  if (model.sections.empty()) return;
+  const double l = model.rest_length, soft = rounding_force();
+  const double unit =
+      soft / (2 * model.stretch_stiffness / l + 16 * model.bend_stiffness / (l * l * l));  // of all stiffnesses
+  for (std::size_t i = 0; i < model.vertices(); ++i) {
+    double stiffest = 0;
+    const std::size_t last = model.edges() - 1, from = i > 2 ? i - 2 : 0, to = std::min(i + 1, last);
+    for (std::size_t e = from; e <= to; ++e)
+      stiffest = std::max(stiffest, 2 * model.edge_stretch(e) / l + 16 * model.edge_bend(e) / (l * l * l));
+    more_rounding_.push_back(std::max(0.0, unit * stiffest - soft));
+  }
+}
+
 void ThreadSystem::find_frames(bool unmoved) noexcept {
   if (!unmoved || !p_.drive->frames.empty())
     carry_state();
@@ -173,7 +196,7 @@ void ThreadSystem::foresee_tension(const std::vector<Vector3d>& x) noexcept {
     const std::size_t j = model.next(i);
     const Vector3d e = p_.state->x[j] - p_.state->x[i], d = x[j] - x[i] - e;
     const double length = std::max(e.norm(), 1e-150);
-    tension_[i] = model.stretch_stiffness * ((length + e.dot(d) / length) / model.edge_length(i) - 1);
+    tension_[i] = model.edge_stretch(i) * ((length + e.dot(d) / length) / model.edge_length(i) - 1);
   }
   tension_known_ = true;
 }
@@ -265,11 +288,11 @@ ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
   load_ = std::max(largest_motion, outer_load_);
   if constexpr (D == 4)
     for (std::size_t i = 0; i < n; ++i)
-      gradient_[stride * i + 3] = i < p_.model->edges() ? per_angle_ * (theta_[i] - theta0_[i]) : 0.0;
+      gradient_[stride * i + 3] = i < p_.model->edges() ? per_angle_[i] * (theta_[i] - theta0_[i]) : 0.0;
   if (derivative)
     for (std::size_t i = 0; i < n; ++i) {
       Eigen::Matrix<double, D, 1> diagonal = Eigen::Matrix<double, D, 1>::Constant(mobility_[3 * i]);
-      if constexpr (D == 4) diagonal[3] = i < p_.model->edges() ? per_angle_ : 1.0;
+      if constexpr (D == 4) diagonal[3] = i < p_.model->edges() ? per_angle_[i] : 1.0;
       a.add_diagonal(i, diagonal);
     }
   if constexpr (D == 1)
@@ -315,9 +338,10 @@ ThreadSystem::Imbalance ThreadSystem::imbalance() const noexcept {
   for (std::size_t i = 0; i < p_.model->vertices(); ++i) {
     const Eigen::Map<const Vector3d> g(gradient_.data() + stride() * i);
     sum += g.sum();
-    if (!fixed_[i]) out.force = std::max(out.force, g.cwiseAbs().maxCoeff());
+    const double more = more_rounding_.empty() ? 0.0 : more_rounding_[i];
+    if (!fixed_[i]) out.force = std::max(out.force, g.cwiseAbs().maxCoeff() - more);
     if (dimension_ == 4 && i < p_.model->edges() && !p_.state->twist.edge_held(i))
-      out.force = std::max(out.force, std::abs(gradient_[4 * i + 3]) / p_.model->rest_length);
+      out.force = std::max(out.force, std::abs(gradient_[4 * i + 3]) / p_.model->rest_length - more);
   }
   out.finite = std::isfinite(sum);
   return out;
@@ -630,7 +654,7 @@ double ThreadSystem::merit(const std::vector<Vector3d>& x, const rod::Twist& twi
   sum += excess(x);
   if (p_.model->angles_unknown)
     for (std::size_t i = 0; i < p_.model->edges(); ++i)
-      sum += 0.5 * per_angle_ * (theta[i] - theta0_[i]) * (theta[i] - theta0_[i]);
+      sum += 0.5 * per_angle_[i] * (theta[i] - theta0_[i]) * (theta[i] - theta0_[i]);
   for (std::size_t j = 0; j < p_.count; ++j)
     sum += potential(p_.constraints[j], place(x, p_.constraints[j]), responses_[j].bound);
   return sum;

@@ -16,6 +16,7 @@
 /// tension that the last linearisation foresaw. A Hessian that is not positive definite is shifted until it is.
 /// Quasi-static twist couples all joints of a span: a rank-one term per span, taken in by the Woodbury identity.
 #include <Eigen/Core>
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <vector>
@@ -118,7 +119,7 @@ class ThreadSystem final : public ThreadInverse {
   /// Moves a free thread as a whole to where inertia, drag and load are in balance: exactly, since in the sums of the
   /// band they are lost beside its stiffness. @param most_turn larger turns are left alone [rad]
   void balance_whole(double most_turn) noexcept;
-  /// What rounding may leave of an imbalance at state.x [uN].
+  /// What rounding may leave of an imbalance at state.x [uN]; that of stiffer sections is no imbalance anyway.
   double rounding_force() const noexcept;
 
   // ---- linearisation
@@ -161,8 +162,9 @@ class ThreadSystem final : public ThreadInverse {
   const double* gradient() const noexcept { return gradient_.data(); }
   /// Force that is not in balance at a vertex; zero where it is prescribed [uN].
   double imbalance_at(std::size_t vertex) const noexcept {
-    return fixed_[vertex] ? 0.0
-                          : Eigen::Map<const Vector3d>(gradient_.data() + stride() * vertex).cwiseAbs().maxCoeff();
+    if (fixed_[vertex]) return 0.0;
+    const double force = Eigen::Map<const Vector3d>(gradient_.data() + stride() * vertex).cwiseAbs().maxCoeff();
+    return more_rounding_.empty() ? force : std::max(0.0, force - more_rounding_[vertex]);
   }
   const double* step() const noexcept { return step_.data(); }
   Eigen::Map<const Vector3d> step_of(std::size_t vertex) const noexcept {
@@ -210,6 +212,7 @@ class ThreadSystem final : public ThreadInverse {
   Vector3d moved(const Constraint& c) const noexcept;  // the place of a constraint, by step()
   void start_forces() noexcept;
   void prepare() noexcept;
+  void find_rounding() noexcept;
 
   StepProblem p_;
   StepSettings settings_;
@@ -223,23 +226,24 @@ class ThreadSystem final : public ThreadInverse {
   double load_ = 0, element_force_ = 0;  // of the last assembly
   double outer_load_ = 0;                // square of the largest load on a vertex
   bool tension_known_ = false;
-  double per_angle_ = 0;  // 1/B of an angle
   bool shifted_ = false;
   double shift_ = 0;  // that made the matrix positive definite the last time
 
-  std::vector<Vector3d> trial_;                          ///<                                                        (n)
-  std::vector<Vector3d> start_force_;                    ///< (1 - lambda) F(x0), without load [uN]                  (n)
-  std::vector<double> mobility_, inertial_;              ///< 1/B and (1/B) a of each component                    (3 n)
-  std::vector<double> outer_;                            ///< load and start force [uN]                            (3 n)
-  std::vector<Vector3d> reaction_;                       ///< dPhi/dx at the end [uN]                                (n)
-  std::vector<double> theta_, theta0_;                   ///< angles as unknowns, and at the start                   (n)
-  std::vector<double> gradient_;                         ///< dPhi/d(unknowns)                                     (4 n)
-  std::vector<double> answer_;                           ///< right-hand side of the linearisation                 (4 n)
-  std::vector<double> step_;                             ///< Newton step of the unknowns                          (4 n)
-  std::vector<double> scratch_;                          ///<                                                      (4 n)
-  std::vector<double> tension_;                          ///< of every edge, of the mixed formulation [uN]           (n)
-  std::vector<double> span_gradients_;                   ///< g of each span, one after the other          (3 n x spans)
-  std::vector<double> span_answers_;                     ///< A^-1 g, side by side                         (3 n x spans)
+  std::vector<Vector3d> trial_;              ///<                                                        (n)
+  std::vector<Vector3d> start_force_;        ///< (1 - lambda) F(x0), without load [uN]                  (n)
+  std::vector<double> mobility_, inertial_;  ///< 1/B and (1/B) a of each component                    (3 n)
+  std::vector<double> outer_;                ///< load and start force [uN]                            (3 n)
+  std::vector<Vector3d> reaction_;           ///< dPhi/dx at the end [uN]                                (n)
+  std::vector<double> theta_, theta0_;       ///< angles as unknowns, and at the start                   (n)
+  std::vector<double> per_angle_;            ///< 1/B of an angle [uN mm]                                (n)
+  std::vector<double> more_rounding_;        ///< of stiffer sections [uN]                         (n, or none)
+  std::vector<double> gradient_;             ///< dPhi/d(unknowns)                                     (4 n)
+  std::vector<double> answer_;               ///< right-hand side of the linearisation                 (4 n)
+  std::vector<double> step_;                 ///< Newton step of the unknowns                          (4 n)
+  std::vector<double> scratch_;              ///<                                                      (4 n)
+  std::vector<double> tension_;              ///< of every edge, of the mixed formulation [uN]           (n)
+  std::vector<double> span_gradients_;       ///< g of each span, one after the other          (3 n x spans)
+  std::vector<double> span_answers_;         ///< A^-1 g, side by side                         (3 n x spans)
   std::array<double, kMostSpans * kMostSpans> inner_{};  ///< inverse of C^-1 + G^T A^-1 G
   std::vector<Response> responses_;                      ///< of the last assembly                               (count)
   std::vector<unsigned char> fixed_;                     ///< vertex is prescribed                                   (n)

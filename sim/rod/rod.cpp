@@ -44,12 +44,21 @@ Eigen::Vector2d half_rest_curvature(const RodModel& model, std::size_t vertex) {
   return whole * (2 * std::tan(0.5 * std::atan(0.5 * size)) / size);
 }
 
-JointLaw joint_law(const RodModel& model, std::size_t vertex, bool half) {
+JointLaw joint_law(const RodModel& model, std::size_t vertex) {
   JointLaw law;
-  law.rest_length = (half ? 0.5 : 1.0) * model.rest_length;  // its edges are of one length
-  law.bend_stiffness = model.bend_stiffness;
-  law.twist_stiffness = model.twist_stiffness;
-  law.rest_curvature = half ? half_rest_curvature(model, vertex) : rest_curvature(model, vertex);
+  law.rest_length = model.rest_length;  // its edges are of one length
+  law.bend_stiffness = model.joint_bend(vertex);
+  law.twist_stiffness = model.joint_twist(vertex);
+  law.rest_curvature = rest_curvature(model, vertex);
+  return law;
+}
+
+JointLaw half_law(const RodModel& model, std::size_t vertex, std::size_t edge) {
+  JointLaw law;
+  law.rest_length = 0.5 * model.rest_length;
+  law.bend_stiffness = model.edge_bend(edge);
+  law.twist_stiffness = model.edge_twist(edge);
+  law.rest_curvature = half_rest_curvature(model, vertex);
   return law;
 }
 
@@ -150,7 +159,7 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
   if constexpr (D == 4) {
     const Directors held = twist.frame_material(vertex), own = twist.material(i);
     const JointTerm j =
-        joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half), joint_law(model, vertex, true), kind);
+        joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half), half_law(model, vertex, i), kind);
     const int at = half == 0 ? 0 : 3, angle = half == 0 ? 6 : 7;
     if (kind == Hessian::none)
       scatter.half_term(i, j.gradient.segment<3>(at), Matrix3d::Zero(), j.gradient[angle], Vector3d::Zero(), 0);
@@ -175,6 +184,39 @@ double add_half(const RodModel& model, const std::vector<Vector3d>& x, const Twi
 }
 
 }  // namespace
+
+Sections make_sections(const RodModel& model, const std::vector<Section>& parts) {
+  const double l = model.rest_length;
+  const std::size_t n = model.vertices(), edges = model.edges();
+  const auto stiffness = [&](double from, double to, double base, double Section::*value) {
+    double other = to - from, yields = 0;
+    for (const Section& part : parts) {
+      const double inside = std::max(0.0, std::min(to, part.to) - std::max(from, part.from));
+      other -= inside;
+      if (inside > 0) yields += inside / (part.*value);
+    }
+    if (other > 1e-12 * (to - from)) yields += other / base;
+    return (to - from) / yields;
+  };
+  Sections s;
+  for (std::size_t i = 0; i < edges; ++i) {
+    const double from = static_cast<double>(i) * l, to = from + l;
+    s.stretch.push_back(stiffness(from, to, model.stretch_stiffness, &Section::stretch));
+    s.edge_bend.push_back(stiffness(from, to, model.bend_stiffness, &Section::bend));
+    s.edge_twist.push_back(stiffness(from, to, model.twist_stiffness, &Section::twist));
+    s.angle_drag.push_back(model.angle_drag);
+  }
+  for (std::size_t i = 0; i < n; ++i) {
+    const double at = static_cast<double>(i) * l;
+    const double from = std::max(0.0, at - 0.5 * l), to = std::min(static_cast<double>(edges) * l, at + 0.5 * l);
+    s.bend.push_back(stiffness(from, to, model.bend_stiffness, &Section::bend));
+    s.twist.push_back(stiffness(from, to, model.twist_stiffness, &Section::twist));
+    s.radius.push_back(model.radius);
+    for (const Section& part : parts)
+      if (at >= part.from - 1e-9 * l && at <= part.to + 1e-9 * l) s.radius.back() = part.radius;
+  }
+  return s;
+}
 
 bool needs_frames(const RodModel& model, const Twist& twist) noexcept {
   return model.closed || model.angles_unknown || twist.any_held();
@@ -206,7 +248,7 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
   for (std::size_t i = 0; i < n; ++i) {
     const bool behind = has_edge_behind(model, i);
     const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
-    if (behind) out.stretch += stretch_energy(f, l, model.stretch_stiffness);
+    if (behind) out.stretch += stretch_energy(f, l, model.edge_stretch(i));
     const auto add = [&](const JointTerm& j) {
       out.bend += j.bend_energy;
       out.twist += j.twist_energy;
@@ -216,11 +258,12 @@ Energies elastic_energy(const RodModel& model, const std::vector<Vector3d>& x, c
       for (int half = 0; half < 2; ++half) {
         if (half == 0 ? !has_edge_before(model, i) : !behind) continue;
         const Vector3d &a = half == 0 ? e : t, &b = half == 0 ? t : f;
-        const Directors held = twist.frame_material(i), own = twist.material(half == 0 ? model.previous(i) : i);
-        add(joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), joint_law(model, i, true), Hessian::none));
+        const std::size_t moving = half == 0 ? model.previous(i) : i;
+        const Directors held = twist.frame_material(i), own = twist.material(moving);
+        add(joint(a, b, half == 0 ? own : held, twist.half_joint(i, half), half_law(model, i, moving), Hessian::none));
       }
     } else if (has_joint(model, i)) {
-      add(joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), Hessian::none));
+      add(joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i), Hessian::none));
     }
     e = f;
   }
@@ -253,7 +296,7 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
       const bool behind = has_edge_behind(model, i);
       const Vector3d f = behind ? edge(model, x, i) : Vector3d::Zero();
       if (behind) {
-        EdgeTerm s = stretch(f, l, model.stretch_stiffness, kind);
+        EdgeTerm s = stretch(f, l, model.edge_stretch(i), kind);
         const double length = f.norm();
         if (tension && kind == Hessian::exact && length > 1e-30) {
           const double now = s.gradient.dot(f) / length;
@@ -266,8 +309,7 @@ double add_elastic(const RodModel& model, const std::vector<Vector3d>& x, const 
       if (framed && twist.frame_held(i)) {
         add_halves(i);
       } else if (has_joint(model, i)) {
-        const JointTerm j =
-            joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i, false), kind);
+        const JointTerm j = joint(e, f, twist.material(model.previous(i)), twist.joint(i), joint_law(model, i), kind);
         scatter.joint_term(i, j);
         largest = std::max(largest, j.gradient.template segment<3>(0).squaredNorm());
       }
@@ -348,7 +390,12 @@ void span_gradient(const RodModel& model, const std::vector<Vector3d>& x, const 
 
 double twist_moment(const RodModel& model, const Twist& twist, std::size_t vertex, int half) noexcept {
   if (!model.angles_unknown) return moment_of_span(model, twist, 2 * vertex + static_cast<std::size_t>(half));
-  return model.twist_stiffness * twist.half_joint(vertex, half) / (0.5 * model.rest_length);
+  double stiffness = model.joint_twist(vertex);
+  if (twist.frame_held(vertex)) {
+    if (half == 0 ? !has_edge_before(model, vertex) : !has_edge_behind(model, vertex)) return 0;
+    stiffness = model.edge_twist(half == 0 ? model.previous(vertex) : vertex);
+  }
+  return stiffness * twist.half_joint(vertex, half) / (0.5 * model.rest_length);
 }
 
 Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, const Twist& twist,
@@ -363,7 +410,7 @@ Vector3d frame_torque(const RodModel& model, const std::vector<Vector3d>& x, con
     if (model.angles_unknown) {
       const Directors held = twist.frame_material(vertex), own = twist.material(i);
       const JointTerm j = joint(e, f, half == 0 ? own : held, twist.half_joint(vertex, half),
-                                joint_law(model, vertex, true), Hessian::none);
+                                half_law(model, vertex, i), Hessian::none);
       torque += clamp_torque(t, j.gradient.segment<3>(half == 0 ? 3 : 0), j.gradient[half == 0 ? 7 : 6]);
     } else {
       const VertexTerm b = bend_straight(e, f, 0.5 * model.edge_length(i), model.bend_stiffness, Hessian::none);

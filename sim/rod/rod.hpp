@@ -12,6 +12,18 @@
 
 namespace ligature::rod {
 
+/// Stiffness along a rod whose sections differ. An edge or a joint across a seam yields as much as what lies in it does
+/// together: EA = l / integral of ds/EA over the edge, EI and GJ likewise from the middle of one edge to the next.
+/// Half a joint at a held frame has that of its edge.
+struct Sections {
+  std::vector<double> stretch;                ///< EA of each edge [uN]                             (edges)
+  std::vector<double> bend, twist;            ///< EI, GJ of each joint [uN mm^2]                   (n)
+  std::vector<double> edge_bend, edge_twist;  ///< EI, GJ of each edge [uN mm^2]                    (edges)
+  std::vector<double> radius;                 ///< at each vertex, linear between [mm]              (n)
+  std::vector<double> angle_drag;             ///< of each edge, as RodModel::angle_drag [uN mm s]  (edges)
+  bool empty() const { return stretch.empty(); }
+};
+
 /// Constants of a rod with n vertices; edge i joins vertex i to i+1, of a closed rod the last one to the first.
 struct RodModel {
   bool closed = false;
@@ -30,6 +42,9 @@ struct RodModel {
   /// first vertex once more, a whole round on. Empty: every edge is one unit long. Not with angles_unknown.
   ///                                                                                           (edges + 1, or none)
   std::vector<double> node;
+  /// A rod of several materials, a needle with its thread; empty: the constants above everywhere, which else are those
+  /// of its softest part. `radius` then is the largest of all. Only with angles_unknown, open, edges of one length.
+  Sections sections;
 
   std::size_t vertices() const { return drag.size(); }
   std::size_t edges() const { return closed ? vertices() : vertices() - 1; }
@@ -42,6 +57,18 @@ struct RodModel {
   double whole_length() const { return (graded() ? node.back() : static_cast<double>(edges())) * rest_length; }
   double edge_length(std::size_t edge) const {
     return graded() ? (node[edge + 1] - node[edge]) * rest_length : rest_length;
+  }
+  double edge_stretch(std::size_t edge) const { return sections.empty() ? stretch_stiffness : sections.stretch[edge]; }
+  double joint_bend(std::size_t vertex) const { return sections.empty() ? bend_stiffness : sections.bend[vertex]; }
+  double joint_twist(std::size_t vertex) const { return sections.empty() ? twist_stiffness : sections.twist[vertex]; }
+  double edge_bend(std::size_t edge) const { return sections.empty() ? bend_stiffness : sections.edge_bend[edge]; }
+  double edge_twist(std::size_t edge) const { return sections.empty() ? twist_stiffness : sections.edge_twist[edge]; }
+  double edge_angle_drag(std::size_t edge) const { return sections.empty() ? angle_drag : sections.angle_drag[edge]; }
+  double radius_at(std::size_t vertex) const { return sections.empty() ? radius : sections.radius[vertex]; }
+  /// At s in [0, 1] along an edge.
+  double radius_at(std::size_t edge, double s) const {
+    if (sections.empty()) return radius;
+    return (1 - s) * sections.radius[edge] + s * sections.radius[next(edge)];
   }
   /// l of a joint [mm]; at the end of an open rod that of its one half.
   double joint_length(std::size_t vertex) const {
@@ -58,6 +85,18 @@ struct RodState {
   std::vector<double> ease;  ///< extra drag that lets a released vertex go gently [uN s/mm]       (n)
   Twist twist;               ///< frames
 };
+
+/// One material along part of a rod.
+struct Section {
+  double from = 0, to = 0;     ///< rest arc [mm]
+  double stretch = 0;          ///< EA [uN]
+  double bend = 0, twist = 0;  ///< EI, GJ [uN mm^2]
+  double radius = 0;           ///< [mm]
+};
+/// Sections of an open rod that has `model`'s constants but in these parts, which do not overlap. A vertex has the
+/// radius of the part that it lies in; angle_drag is the model's everywhere. @param model with its radius where there
+/// is no part
+Sections make_sections(const RodModel& model, const std::vector<Section>& parts);
 
 /// True where frames are carried along: something holds one, the thread is closed, or angles are unknown.
 /// (An open thread that nobody holds has no twist.)

@@ -105,6 +105,26 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   if (!(length > t.segment_mm))
     return c.say(name + ".points_mm spans " + text(length) + " mm, must be longer than segment_mm " +
                  text(t.segment_mm) + ": draw it longer or cut it finer");
+  if (t.needle) {
+    const NeedleParams& n = *t.needle;
+    c.positive(name + ".needle.arc_mm", n.arc_mm, "5 is usual");
+    c.range(name + ".needle.arc_rad", n.arc_rad, 0, 6.2, "3/8 of a circle is usual");
+    c.positive(name + ".needle.wire_mm", n.wire_mm, "0.05 to 0.13 is usual");
+    c.positive(name + ".needle.stretch_stiffness", n.material.stretch_stiffness, "EA in uN");
+    c.positive(name + ".needle.bend_stiffness", n.material.bend_stiffness, "EI in uN mm^2");
+    c.positive(name + ".needle.twist_stiffness", n.material.twist_stiffness, "GJ in uN mm^2");
+    c.positive(name + ".bend_stiffness", t.material.bend_stiffness, "a thread with a needle is not limp");
+    c.positive(name + ".twist_stiffness", t.material.twist_stiffness, "a thread with a needle is not limp");
+    c.not_negative(name + ".needle.linear_density", n.material.linear_density, "g/mm");
+    c.is_finite(name + ".needle.direction", n.direction);
+    c.is_finite(name + ".needle.toward", n.toward);
+    if (t.closed) c.say(name + " is closed and has a needle: open it");
+    if (t.coarsest_mm > 0) c.say(name + " is adaptive and has a needle: leave coarsest_mm out");
+    if (t.rest_length_scale != 1) c.say(name + ".rest_length_scale is not 1 with a needle: leave it out");
+    if (c.ok() && n.arc_mm < 2 * t.segment_mm)
+      c.say(name + ".needle.arc_mm is " + text(n.arc_mm) + ", must be two segments at least: shorten segment_mm");
+    if (!c.ok()) return;
+  }
   if (!(t.material.drag > 0) && !(t.inertial && t.material.linear_density > 0))
     c.say(name + ".drag is 0 and there is no inertia either: nothing resists motion, give one of them");
   if (!(length / t.segment_mm < 1e7)) return;  // too many for any capacity: said later
@@ -182,7 +202,41 @@ std::size_t unit_of(const Place& at, const ThreadParams& t) {
                    drawn_length(t) / static_cast<double>(units) * t.rest_length_scale);
 }
 
+namespace {
+
+/// Vertices along thread and needle; the needle's lie such that every edge has its full length and every joint turns by
+/// what the wire does between the middles of its edges.
+std::vector<Eigen::Vector3d> resample_with_needle(const ThreadParams& thread) {
+  std::vector<Vec3> points = thread.points;
+  if (!thread.needle->at_last) std::reverse(points.begin(), points.end());
+  const NeedleParams& needle = *thread.needle;
+  const NeedlePlane plane = needle_plane(thread);
+  const std::size_t edges = edge_count(thread);
+  const double whole = drawn_length(thread), edge = whole / static_cast<double>(edges), swage = whole - needle.arc_mm;
+  std::vector<Eigen::Vector3d> out;
+  out.reserve(edges + 1);
+  std::size_t k = 0;
+  double before = 0;
+  for (std::size_t i = 0; i <= edges; ++i) {
+    const double s = edge * static_cast<double>(i);
+    if (s > swage && i > 0) {
+      const double turned = std::max(0.0, s - 0.5 * edge - swage) * needle.arc_rad / needle.arc_mm;
+      out.push_back(out.back() + edge * to_eigen(std::cos(turned) * plane.direction + std::sin(turned) * plane.toward));
+      continue;
+    }
+    while (k + 2 < points.size() && before + norm(points[k + 1] - points[k]) <= s)
+      before += norm(points[k + 1] - points[k]), ++k;
+    const double piece = norm(points[k + 1] - points[k]);
+    out.push_back(to_eigen(points[k] + (piece > 0 ? (s - before) / piece : 0.0) * (points[k + 1] - points[k])));
+  }
+  if (!needle.at_last) std::reverse(out.begin(), out.end());
+  return out;
+}
+
+}  // namespace
+
 std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
+  if (thread.needle) return resample_with_needle(thread);
   std::vector<Vec3> points = thread.points;
   if (thread.closed) points.push_back(points.front());
   double length = 0;
@@ -298,9 +352,13 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     if (!adaptive) vertices += x.size();
     vertices += check_cuts(c, params, i, name);
     if (!c.ok()) break;
-    const double radius = 0.5 * t.diameter_mm;
+    const NeedleSpan needle = needle_span(t);
+    const double each = drawn_length(t) / static_cast<double>(t.closed ? x.size() : x.size() - 1);
     for (std::size_t p = 0; p < bodies.size() && c.ok(); ++p)
       for (std::size_t k = 0; k < x.size() && c.ok(); ++k) {
+        const double s = each * static_cast<double>(k);
+        const bool wire = t.needle && s >= needle.from - 1e-9 * each && s <= needle.to + 1e-9 * each;
+        const double radius = 0.5 * (wire ? t.needle->wire_mm : t.diameter_mm);
         const double near = 2 * radius;
         double gap = bodies[p].nearest(x[k], near).distance - radius;
         if (bodies[p].shape() != contact::Obstacle::Shape::plane && (t.closed || k + 1 < x.size()))
@@ -345,18 +403,55 @@ double units_at(const rod::RodModel& m, std::size_t i) {
 void set_drag(rod::RodModel& m, double drag, double edge) {
   for (std::size_t i = 0; i < m.vertices(); ++i) m.drag[i] = drag * edge * units_at(m, i);
   m.angle_drag = drag * edge * m.radius * m.radius;  // what a turning surface drags along, about
+  for (std::size_t i = 0; i < m.sections.angle_drag.size(); ++i) {
+    const double radius = m.radius_at(i, 0.5);
+    m.sections.angle_drag[i] = drag * edge * radius * radius;
+  }
 }
 
 void weigh(Thread& t) {
   rod::RodModel& m = t.model;
   for (std::size_t i = 0; i < m.vertices(); ++i) {
     m.weight_mass[i] = t.density * (units_at(m, i) * t.drawn_edge);
+    if (t.needle_to > t.needle_from) {
+      const double at = static_cast<double>(i) * t.drawn_edge, half = 0.5 * t.drawn_edge;
+      const double inside = std::min(at + half, t.needle_to) - std::max(at - half, t.needle_from);
+      m.weight_mass[i] += (t.needle_density - t.density) * std::max(0.0, inside);
+    }
     m.mass[i] = t.inertial ? m.weight_mass[i] : 0.0;
   }
   set_drag(m, t.drag, t.drawn_edge);
 }
 
 namespace {
+
+/// Stiffness, radius and curvature of the needle. @pre rest_length is known
+void add_needle(rod::RodModel& m, const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
+  const NeedleParams& needle = *thread.needle;
+  const NeedleSpan span = needle_span(thread);
+  const double l = m.rest_length, whole = l * static_cast<double>(m.edges());
+  m.sections = rod::make_sections(m, {{.from = span.from,
+                                       .to = span.to,
+                                       .stretch = needle.material.stretch_stiffness,
+                                       .bend = needle.material.bend_stiffness,
+                                       .twist = needle.material.twist_stiffness,
+                                       .radius = 0.5 * needle.wire_mm}});
+  m.radius = std::max(m.radius, 0.5 * needle.wire_mm);
+  m.angles_unknown = true;
+  if (m.rest_curvature.empty()) m.rest_curvature.assign(m.vertices(), Eigen::Vector2d::Zero());
+  const rod::Twist frames(x, false, 0);
+  const NeedlePlane plane = needle_plane(thread);
+  // Counted from the first vertex on: a needle there is gone along from its point.
+  const Eigen::Vector3d axis = (needle.at_last ? 1.0 : -1.0) * to_eigen(cross(plane.direction, plane.toward));
+  for (std::size_t i = 1; i + 1 < m.vertices(); ++i) {
+    const double at = static_cast<double>(i) * l;
+    const double inside = std::min({at + 0.5 * l, span.to, whole}) - std::max({at - 0.5 * l, span.from, 0.0});
+    if (!(inside > 0)) continue;
+    const Eigen::Vector3d kb = 2 * std::tan(0.5 * inside * needle.arc_rad / needle.arc_mm) * axis;
+    const rod::Directors d = frames.material(needle.at_last ? i : i - 1);  // across the axis, as the wire's edges are
+    m.rest_curvature[i] = {kb.dot(d.d2), -kb.dot(d.d1)};
+  }
+}
 
 rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::Vector3d>& x) {
   const std::size_t n = x.size();
@@ -423,6 +518,14 @@ Thread build_thread(const ThreadParams& p, std::size_t origin, const std::vector
   }
   t.model = build_model(p, x);
   t.model.rest_length = t.rest_edge * p.rest_length_scale;
+  if (p.needle) {
+    const NeedleSpan span = needle_span(p);
+    add_needle(t.model, p, x);
+    t.thinnest = 0.5 * std::min(p.diameter_mm, p.needle->wire_mm);
+    t.needle_from = span.from;
+    t.needle_to = span.to;
+    t.needle_density = p.needle->material.linear_density;
+  }
   if (grid.block > 1) t.model.node.assign(nodes.begin(), nodes.end());
   t.density = p.material.linear_density;
   t.drag = p.material.drag;
@@ -490,6 +593,22 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
   m.weight_mass.resize(n);
   m.drag.resize(n);
   if (!model.rest_curvature.empty()) m.rest_curvature.resize(n);
+  if (!model.sections.empty()) {
+    const auto take = [&](std::vector<double>& values, std::size_t count) {
+      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first_vertex));
+      values.resize(count);
+    };
+    for (auto* v : {&m.sections.bend, &m.sections.twist, &m.sections.radius}) take(*v, n);
+    for (auto* v : {&m.sections.stretch, &m.sections.edge_bend, &m.sections.edge_twist, &m.sections.angle_drag})
+      take(*v, n - 1);
+    t.thinnest = *std::min_element(m.sections.radius.begin(), m.sections.radius.end());
+    m.radius = *std::max_element(m.sections.radius.begin(), m.sections.radius.end());
+    const double before = static_cast<double>(first_vertex) * from.drawn_edge;
+    const double length = static_cast<double>(n - 1) * from.drawn_edge;
+    t.needle_from = std::clamp(from.needle_from - before, 0.0, length);
+    t.needle_to = std::clamp(from.needle_to - before, 0.0, length);
+    t.needle_density = from.needle_density;
+  }
   for (std::size_t i = 0; i < n; ++i) {
     const std::size_t j = (first_vertex + i) % model.vertices();
     const bool end = i == 0 || i + 1 == n, was_end = !model.closed && (j == 0 || j + 1 == model.vertices());

@@ -56,7 +56,7 @@ void World::State::detect_plane(std::uint32_t thread, const Obstacle& obstacle) 
   const Thread& t = threads[thread];
   const contact::Obstacle& plane = obstacle.body;
   for (std::size_t i = 0; i < t.x0.size(); ++i) {
-    const double offset = plane.offset() + t.model.radius;
+    const double offset = plane.offset() + t.model.radius_at(i);
     const double gap = plane.normal().dot(t.x0[i]) - offset;
     Memory& m = memory[obstacle_slot(obstacle.group, t, i)];
     if (gap >= kTravelReach + 2 * t.state.v[i].norm() * params.step_s) {
@@ -136,7 +136,8 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
           m = {};
           continue;
         }
-        const double radius = cone_A.radius_a + near.t * (cone_A.radius_b - cone_A.radius_a) + t.model.radius;
+        const double thread_radius = t.model.radius_at(j, near.s);
+        const double radius = cone_A.radius_a + near.t * (cone_A.radius_b - cone_A.radius_a) + thread_radius;
         const Vector3d axis_A = cone_A.a + near.t * (cone_A.b - cone_A.a);
         const Vector3d place_A = axis_A + near.from_axis;
         // The normal keeps its side: one recomputed from an unsigned distance would let go through what it pushes.
@@ -163,7 +164,7 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         c.normal = n1;
         c.offset = n1.dot(axis1) + radius;
         double gap = n0.dot(place - axis0) - radius;
-        along_bench(place, axis0, axis1, radius, t.model.radius, c, gap);
+        along_bench(place, axis0, axis1, radius, thread_radius, c, gap);
         c.slack = std::max(0.0, -gap - contact::kRecoverySpeed * params.step_s);
         c.anchor = to_eigen(X_WA1 * from_eigen(place_A));
         c.friction = params.friction.thread_tool;

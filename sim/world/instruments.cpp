@@ -56,7 +56,6 @@ bool World::State::try_grasp(std::size_t f) noexcept {
       if (vertex < t.state.x.size() && !is_held(f, k, vertex))
         grasp.held.push_back({k, static_cast<std::uint32_t>(vertex), X_TW * from_eigen(t.state.x[vertex]), {0, 0, 0}});
     };
-    const auto inside = [&](const Vector3d& p) { return tool.between_faces(X_TW * from_eigen(p), t.model.radius); };
     // A long segment may cross the faces with both ends outside; a short one is held together with its neighbour, so
     // that the grip also fixes the direction.
     const double slim = 0.5 * tool.model().tip_radius;
@@ -64,8 +63,11 @@ bool World::State::try_grasp(std::size_t f) noexcept {
       const int parts = std::clamp(static_cast<int>(std::ceil(t.model.edge_length(i) / slim)), 1, 16);
       const std::size_t next = t.model.next(i);
       bool crosses = false;
-      for (int s = 0; s <= parts && !crosses; ++s)
-        crosses = inside(t.state.x[i] + (static_cast<double>(s) / parts) * (t.state.x[next] - t.state.x[i]));
+      for (int s = 0; s <= parts && !crosses; ++s) {
+        const double at = static_cast<double>(s) / parts;
+        const Vector3d p = t.state.x[i] + at * (t.state.x[next] - t.state.x[i]);
+        crosses = tool.between_faces(X_TW * from_eigen(p), t.model.radius_at(i, at));
+      }
       if (!crosses) continue;
       take(i);
       take(next);
@@ -140,7 +142,7 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
     for (std::size_t h = 0; h < grasp.held.size(); ++h) {
       Held& held = grasp.held[h];
       if (held.thread != thread) continue;
-      held.anchor_T = forceps[f].squeezed(held.anchor_T, t.model.radius);
+      held.anchor_T = forceps[f].squeezed(held.anchor_T, t.model.radius_at(held.vertex));
       Constraint c;
       c.kind = Constraint::Kind::grip;
       c.flipped = true;  // the secant: a grip at its bound must not be without stiffness
@@ -187,7 +189,7 @@ void World::State::update_grips(StepReport& report) noexcept {
     for (std::uint32_t k = 0; k < threads.size(); ++k)
       for (std::size_t i = 0; i < threads[k].state.x.size(); ++i) {
         const Vec3 p_T = X_TW * from_eigen(threads[k].state.x[i]);
-        if (tool.between_faces(p_T, threads[k].model.radius) && !is_held(f, k, i))
+        if (tool.between_faces(p_T, threads[k].model.radius_at(i)) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);

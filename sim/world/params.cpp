@@ -21,9 +21,35 @@ ThreadMaterial round_thread(double young_pa, double poisson, double density_g_pe
   return m;
 }
 
+NeedleSpan needle_span(const ThreadParams& t) {
+  if (!t.needle) return {};
+  if (!t.needle->at_last) return {0, t.needle->arc_mm};
+  const double whole = drawn_length(t);
+  return {whole - t.needle->arc_mm, whole};
+}
+
+NeedlePlane needle_plane(const ThreadParams& t) {
+  const NeedleParams& n = *t.needle;
+  const std::size_t last = t.points.size() - 1;
+  Vec3 along = n.direction;
+  if (!(norm(along) > 0)) along = n.at_last ? t.points[last] - t.points[last - 1] : t.points[0] - t.points[1];
+  NeedlePlane out;
+  out.direction = (1 / norm(along)) * along;
+  const auto across = [&](Vec3 v) { return v - dot(v, out.direction) * out.direction; };
+  for (const Vec3 v : {n.toward, cross(Vec3{0, 0, 1}, out.direction), Vec3{1, 0, 0}}) {
+    out.toward = across(v);
+    const double size = norm(out.toward);
+    if (!(size > 1e-9 * norm(v)) || !(size > 0)) continue;
+    out.toward = (1 / size) * out.toward;
+    break;
+  }
+  return out;
+}
+
 double drawn_length(const ThreadParams& t) {
   if (t.points.empty()) return 0;
   double length = t.closed ? norm(t.points.front() - t.points.back()) : 0.0;
+  if (t.needle) length += t.needle->arc_mm;
   for (std::size_t i = 0; i + 1 < t.points.size(); ++i) length += norm(t.points[i + 1] - t.points[i]);
   return length;
 }

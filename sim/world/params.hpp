@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,23 @@ struct ForceParams {
   double until_s = kForever;
 };
 
+/// The stiff, curved end of a thread: an arc of wire that goes on where the drawn points end.
+///
+///                 direction                     the wire turns from `direction` towards `toward` by arc_rad over
+///   thread o---------o-->.                      its length; of a 3/8 circle 135 degrees
+///               swage      `.   | toward
+///                             `.v
+struct NeedleParams {
+  std::string name;
+  bool at_last = false;     ///< at the thread's last point, else at its first
+  double arc_mm = 0;        ///< length of the wire
+  double arc_rad = 0;       ///< by which it turns
+  double wire_mm = 0.1;     ///< its diameter
+  Vec3 direction;           ///< from the swage on; zero: as the thread ends
+  Vec3 toward;              ///< zero: to its left in a horizontal plane
+  ThreadMaterial material;  ///< drag is the thread's
+};
+
 struct ThreadParams {
   std::string name;
   std::vector<Vec3> points;       ///< drawn polyline, world frame [mm]; resampled to segment_mm
@@ -74,12 +92,25 @@ struct ThreadParams {
   enum class TwistMode : std::uint8_t { quasi_static, unknown };
   TwistMode twist_mode = TwistMode::quasi_static;
   ThreadMaterial material;
+  std::optional<NeedleParams> needle;  ///< of an open thread with edges of one length; its angles are unknowns
   std::vector<ClampParams> clamps;
   std::vector<ForceParams> forces;
 };
 
-/// Of the polyline as drawn [mm].
+/// Of the polyline as drawn, and its needle [mm].
 double drawn_length(const ThreadParams& thread);
+
+/// Where the needle lies, in lengths as drawn from the thread's first point on (which is its point, if it is there).
+struct NeedleSpan {
+  double from = 0, to = 0;  ///< [mm]; equal: none
+};
+NeedleSpan needle_span(const ThreadParams& thread);
+/// Which way the needle goes at the swage, and to which side it turns: unit, at right angles.
+struct NeedlePlane {
+  Vec3 direction, toward;
+};
+/// @pre it has a needle, two points
+NeedlePlane needle_plane(const ThreadParams& thread);
 
 /// The vertex that a place means, of a thread of so many with edges of this rest length [mm]: the nearest; where a
 /// closed thread ends it begins.

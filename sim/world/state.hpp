@@ -75,6 +75,9 @@ struct Thread {
   double rest_edge = 0;                     // rest length of an edge but for its scale [mm]
   double drawn_edge = 0;                    // length of an edge as drawn, or of a unit [mm]
   double density = 0, drag = 0;             // mass [g/mm] and drag [uN s/mm^2] per length as drawn
+  double thinnest = 0;                      // of its radii, where they differ [mm]
+  double needle_from = 0, needle_to = 0;    // along it as drawn [mm]; equal: no needle
+  double needle_density = 0;                // mass per length [g/mm]
   std::size_t block = 1;                    // units of its longest edge; above 1 it is adaptive
   std::vector<std::uint32_t> slots{};       // of memory, of each vertex, counted from `first`
   std::vector<std::uint32_t> free_slots{};  // that no vertex has
@@ -227,7 +230,9 @@ struct World::State {
             .ring_edges = static_cast<std::uint32_t>(t.ring_edges),
             .node = t.model.graded() ? t.model.node.data() : nullptr,
             .turns = t.model.angles_unknown,
-            .division = t.division};
+            .division = t.division,
+            .radii = t.model.sections.empty() ? nullptr : t.model.sections.radius.data(),
+            .thinnest = t.thinnest};
   }
   contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0}; }
   contact::StepProblem problem_of(Thread& t) noexcept {
