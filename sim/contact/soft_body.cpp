@@ -47,7 +47,7 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
       m.edge = {s.x[j], s.x[s.next(j)]};
       m.edge_by = {x1[k][j] - m.edge[0], x1[k][s.next(j)] - m.edge[1]};
       const Vector3d p1 = m.edge[0] + m.edge_by[0], q1 = m.edge[1] + m.edge_by[1];
-      const double keep = kLeastDistance * s.radius;
+      const double keep = kLeastDistance * s.thickest(j);
       double edge_fraction = 1;
       const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);
       const Vector3d high = m.edge[0].cwiseMax(m.edge[1]).cwiseMax(p1).cwiseMax(q1);

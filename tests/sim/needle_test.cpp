@@ -134,7 +134,6 @@ TEST(RodSections, ATwoSectionCantileverBendsAsBeamTheorySays) {
       NeedleParams n = steel(2.03, 0, 0.03);  // the seam lies within an edge
       n.material = round_thread(young, 0.28, kSteelDensity, n.wire_mm, 0);
       const double a = n.arc_mm, b = 3;
-      double before = 0;
       for (const double segment : {0.1, 0.05, 0.025}) {
         const ThreadParams t = with_needle(n, b, segment);
         const double wire = n.material.bend_stiffness, thread = t.material.bend_stiffness, load = 1e-3 * thread;
@@ -144,11 +143,8 @@ TEST(RodSections, ATwoSectionCantileverBendsAsBeamTheorySays) {
         const Place end{.kind = at_wire ? Kind::first : Kind::last};
         const Vec3 got = yields(t, at_wire ? Kind::last : Kind::first, end, {0, 0, load});
         const double off = got.z / theory - 1;
-        std::printf("two sections E %g at wire %d segment %g: off %.5f\n", young, at_wire, segment, off);
         EXPECT_LT(std::abs(off), segment > 0.06 ? 0.01 : 0.004);
-        before = off;
       }
-      (void)before;
     }
 }
 
@@ -174,8 +170,6 @@ TEST(Needle, IsACurvedBeamInItsPlaneAndAcrossIt) {
       const double got[4] = {x.x, y.y, x.y, z.z};
       for (int k = 0; k < 4; ++k) {
         const double off = got[k] / theory[k] - 1;
-        std::printf("arc wire %g segment %g load %d: %.5f of theory %.5f, off %.5f, %.2f times less\n", wire, segment,
-                    k, got[k], theory[k], off, before[k] / off);
         EXPECT_LT(std::abs(off), 0.01);
         if (segment < 0.2) {
           EXPECT_LT(std::abs(off), std::max(0.4 * std::abs(before[k]), 1e-5)) << "second order";
@@ -224,32 +218,23 @@ TEST(Needle, FallsOntoThePlaneAndComesToRest) {
     p.obstacles.push_back({});
     p.threads = {t};
     World world = make_world(p);
-    double fastest = 0;
-    int unconverged = 0;
-    long iterations = 0;
-    int steps = 0;
-    for (; steps < 600; ++steps) {
-      const StepReport r = world.step({});
+    double speed = 1;
+    for (int k = 0; k < 300 && (k < 60 || speed > 1e-4); ++k) {
+      ASSERT_FALSE(world.step({}).flags & step_non_finite_restored);
       const ThreadMeasure m = world.measure(0, false);
-      unconverged += (r.flags & step_not_converged) != 0;
-      iterations += r.iterations;
-      fastest = std::max(fastest, m.speed_max_mm_per_s);
-      ASSERT_FALSE(r.flags & step_non_finite_restored);
-      if (steps % 40 == 0)
-        std::printf("  %d t %.3f v %g e %g it %d res %g\n", inertial, world.time_s(), m.speed_max_mm_per_s,
-                    m.elongation_max, r.iterations, r.residual);
-      if (steps > 100 && m.speed_max_mm_per_s < 1e-4) break;
+      speed = m.speed_max_mm_per_s;
+      EXPECT_LT(speed, 250);
+      EXPECT_LT(m.elongation_max, 1e-3);
+    }
+    if (inertial) {
+      EXPECT_LT(speed, 1e-4);
     }
     const auto x = world.shape(0);
-    double lowest_wire = 1e9, lowest_thread = 1e9, highest = 0;
+    double lowest_wire = 1e9, lowest_thread = 1e9;
     for (std::size_t i = 0; i < x.x.size(); ++i) {
       double& lowest = x.s_mm[i] >= 30 - 1e-9 ? lowest_wire : lowest_thread;
       lowest = std::min(lowest, x.x[i].z);
-      highest = std::max(highest, x.x[i].z);
     }
-    std::printf("inertial %d steps %d fastest %g unconverged %d iterations/step %g; wire %g thread %g highest %g\n",
-                inertial, steps, fastest, unconverged, static_cast<double>(iterations) / steps, lowest_wire,
-                lowest_thread, highest);
     EXPECT_NEAR(lowest_wire, 0.05, 1e-4);
     EXPECT_NEAR(lowest_thread, 0.0125, 1e-4);
   }
