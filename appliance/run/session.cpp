@@ -286,6 +286,8 @@ Result<void> Session::make_parts() {
   }
   drivers::TrackerParams tracker_params;
   tracker_params.prediction_ms = setup_.profile.tracking.prediction_ms;
+  // What lies further apart has been left out before: nothing may be left out twice, and unsaid.
+  if (s.live) tracker_params.max_skew_ms = std::max(tracker_params.max_skew_ms, setup_.profile.cameras.max_skew_ms);
   auto tracker = drivers::Tracker::create(setup_.rig, tracker_params);
   if (!tracker) return unexpected(tracker.error());
   tracking_ = std::make_unique<TrackingLoop>(*pipeline_, add_monitor("tracking", s.camera_period_ns, 2 * kNsPerMs),

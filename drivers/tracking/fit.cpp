@@ -123,7 +123,11 @@ Fit fit(const FitInput& in, ForcepsEstimate x, const Choice& choice, const Prior
   out.chi2 = sum.chi2;
   out.rows = sum.rows;
   out.residual_px = std::sqrt(sum.squares / std::max(1, sum.rows / 2));
-  out.ok = out.information.allFinite();
+  FitInput known = in;
+  known.speed_sigma = 0;
+  if (!accumulate(known, x, out.choice, 1, false, sum, e2)) return out;
+  out.sharp = sum.H;
+  out.ok = out.information.allFinite() && out.sharp.allFinite();
   return out;
 }
 

@@ -37,6 +37,7 @@ struct Fit {
   ForcepsEstimate x;
   Choice choice;                          ///< the views that count
   Matrix7 information = Matrix7::Zero();  ///< of the images alone, divided by s
+  Matrix7 sharp = Matrix7::Zero();        ///< were the speed known and s one: what such views say in themselves
   double chi2 = 0;                        ///< sum e^T W e over the views that count, not divided by s
   double residual_px = 0;                 ///< RMS over them
   int rows = 0;                           ///< two a view

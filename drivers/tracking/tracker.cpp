@@ -27,6 +27,7 @@ constexpr double kRivalMargin = 12;     // a rival this close in misfit is not t
 constexpr double kBelowClosed = -0.06;  // noise may make closed jaws look crossed [rad]
 constexpr std::size_t kTried = 4;       // starts that are fitted
 constexpr double kUsual = 0.05;         // share of a frame in what is usual
+constexpr double kLoudest = 10;         // one frame's residuals speak for no more than this much more noise
 constexpr int kScaleMemory = 100;       // frames over which residuals are compared with their variances
 
 double tip_sigma(const Matrix7& covariance) {
@@ -74,6 +75,7 @@ struct Tracker::State {
     bool ok = false;
     Fit fit;
     Matrix7 covariance = Matrix7::Zero();
+    double sharp_sigma = 0;  // of the tip, by the views in themselves: their number, places and noise [mm]
     double cost = 0;
     double surprise = 0;  // squared sigmas between it and the prediction
   };
@@ -114,9 +116,9 @@ Tracker::State::Candidate Tracker::State::try_from(const FitInput& in, const For
       open > (params.max_opening_deg + 3) * units::rad_per_deg)
     return c;
   c.covariance = c.fit.information.inverse();
-  if (!c.covariance.allFinite() || !(c.covariance.diagonal().minCoeff() > 0) ||
-      tip_sigma(c.covariance) > params.max_sigma_tracked_mm)
-    return c;
+  if (!c.covariance.allFinite() || !(c.covariance.diagonal().minCoeff() > 0)) return c;
+  c.sharp_sigma = tip_sigma(c.fit.sharp.inverse());
+  if (!(c.sharp_sigma <= params.max_sigma_tracked_mm)) return c;
   c.cost = misfit(in, c.fit.x, kMisfitCap);
   if (motion) {
     const Vector7 off = between(motion->pose(), c.fit.x);
@@ -217,7 +219,9 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
     return seen;
   }
   const bool expected = seen.ok && seen.surprise < kSurprise;
-  if (expected && tip_sigma(seen.covariance) < kWeak * of.usual_sigma) return seen;
+  // By the views in themselves, not by its own sigma: cameras out of step say less of a hand whose speed is not known,
+  // and a bad moment leaves the noise overrated; nothing but images that are believed ever ends either.
+  if (expected && seen.sharp_sigma < kWeak * of.usual_sigma) return seen;
   // A startled hand is where nothing was expected of it: all views agree, and with the prediction hardly any do.
   const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s);
   const auto strained = [&](const Candidate& c) {
@@ -264,11 +268,11 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
       of.motion.update_joint(c.fit.x, c.fit.information);
     of.motion_ns = of.last_ns = now_ns;
     if (alone) {
-      const double sigma = tip_sigma(c.covariance);
-      of.usual_sigma = fresh && of.usual_sigma < 1e8 ? of.usual_sigma + kUsual * (sigma - of.usual_sigma) : sigma;
+      const double sharp = c.sharp_sigma;
+      of.usual_sigma = fresh && of.usual_sigma < 1e8 ? of.usual_sigma + kUsual * (sharp - of.usual_sigma) : sharp;
     }
     if (alone && c.fit.rows >= 16) {
-      const double ratio = std::clamp(c.fit.chi2 / (c.fit.rows - 7), 0.01, 1e4);
+      const double ratio = std::clamp(c.fit.chi2 / (c.fit.rows - 7), 0.01, kLoudest * of.scale);
       of.scale = std::clamp(of.scale + (ratio - of.scale) / (of.scale_frames + 1), 0.05, 1e4);
       of.scale_frames = std::min(of.scale_frames + 1, kScaleMemory);
     }
