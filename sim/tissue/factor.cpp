@@ -201,73 +201,94 @@ bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::
     first += s.columns;
     super_.push_back(s);
   }
-  work_.assign(widest, Real(0));
-  gathered_.assign(widest, Real(0));
-  x_.assign(3 * n + lanes, Real(0));
+  work_.assign(2 * widest, Real(0));
+  x_.assign(2 * (3 * n + lanes), Real(0));
   return true;
 }
 
 template <class Real>
-void Factor<Real>::solve(double* b) noexcept {
+template <std::size_t N>
+void Factor<Real>::solve_several(double* b, double* c) noexcept {
   using L = Lanes<Real>;
   using Wide = typename L::Wide;
   constexpr std::size_t lanes = L::count;
-  Real* const x = x_.data();
-  Real* const y = work_.data();
-  for (std::size_t i = 0; i < order_.size(); ++i) x[i] = static_cast<Real>(b[order_[i]]);
+  constexpr std::size_t deep = N == 1 ? 4 : 2;  // registers of rows at a time
+  const std::size_t n = order_.size();
+  std::array<Real*, N> x, y;
+  for (std::size_t v = 0; v < N; ++v) {
+    x[v] = x_.data() + v * (x_.size() / 2);
+    y[v] = work_.data() + v * (work_.size() / 2);
+    const double* const from = v == 0 ? b : c;
+    for (std::size_t i = 0; i < n; ++i) x[v][i] = static_cast<Real>(from[order_[i]]);
+  }
   for (const Supernode& s : super_) {
     const Real* const panel = panels_.data() + s.panel;
-    // y = panel * x_s, two registers of rows at a time.
     std::size_t i = 0;
-    for (; i + 2 * lanes <= s.stride; i += 2 * lanes) {
-      Wide a0{}, a1{};
+    for (; i + deep * lanes <= s.stride; i += deep * lanes) {  // y = panel x_s
+      Wide sum[N][deep]{};
       const Real* column = panel + i;
       for (std::size_t j = 0; j < s.columns; ++j, column += s.stride) {
-        const Wide v = L::spread(x[s.first + j]);
-        a0 += L::load(column) * v;
-        a1 += L::load(column + lanes) * v;
+        Wide p[deep];
+        for (std::size_t d = 0; d < deep; ++d) p[d] = L::load(column + d * lanes);
+        for (std::size_t v = 0; v < N; ++v) {
+          const Wide value = L::spread(x[v][s.first + j]);
+          for (std::size_t d = 0; d < deep; ++d) sum[v][d] += p[d] * value;
+        }
       }
-      L::store(y + i, a0);
-      L::store(y + i + lanes, a1);
+      for (std::size_t v = 0; v < N; ++v)
+        for (std::size_t d = 0; d < deep; ++d) L::store(y[v] + i + d * lanes, sum[v][d]);
     }
     for (; i < s.stride; i += lanes) {
-      Wide a{};
-      for (std::size_t j = 0; j < s.columns; ++j) a += L::load(panel + i + j * s.stride) * L::spread(x[s.first + j]);
-      L::store(y + i, a);
+      Wide sum[N]{};
+      for (std::size_t j = 0; j < s.columns; ++j) {
+        const Wide p = L::load(panel + i + j * s.stride);
+        for (std::size_t v = 0; v < N; ++v) sum[v] += p * L::spread(x[v][s.first + j]);
+      }
+      for (std::size_t v = 0; v < N; ++v) L::store(y[v] + i, sum[v]);
     }
-    for (std::size_t j = 0; j < s.columns; ++j) x[s.first + j] = y[j];
     const std::uint32_t* const rows = row_lists_.data() + s.row_list;
-    for (std::size_t k = 0; k < s.rows; ++k) x[rows[k]] -= y[s.columns + k];
+    for (std::size_t v = 0; v < N; ++v) {
+      std::copy_n(y[v], s.columns, x[v] + s.first);
+      for (std::size_t k = 0; k < s.rows; ++k) x[v][rows[k]] -= y[v][s.columns + k];
+    }
   }
-  Real* const gathered = gathered_.data();
   for (std::size_t g = super_.size(); g-- > 0;) {
     const Supernode& s = super_[g];
     if (s.rows == 0) continue;
     // The rows of A11^-1 that share a register with the first of B are multiplied by zero, as is the padding.
     const std::size_t skipped = s.columns / lanes * lanes;
-    for (std::size_t k = skipped; k < s.columns; ++k) gathered[k] = 0;
     const std::uint32_t* const rows = row_lists_.data() + s.row_list;
-    for (std::size_t k = 0; k < s.rows; ++k) gathered[s.columns + k] = x[rows[k]];
-    for (std::size_t k = s.columns + s.rows; k < s.stride; ++k) gathered[k] = 0;
+    for (std::size_t v = 0; v < N; ++v) {
+      for (std::size_t k = skipped; k < s.columns; ++k) y[v][k] = 0;
+      for (std::size_t k = 0; k < s.rows; ++k) y[v][s.columns + k] = x[v][rows[k]];
+      for (std::size_t k = s.columns + s.rows; k < s.stride; ++k) y[v][k] = 0;
+    }
     const Real* const panel = panels_.data() + s.panel;
-    std::size_t j = 0;
-    for (; j + 3 <= s.columns; j += 3) {
-      Wide a0{}, a1{}, a2{};
+    for (std::size_t j = 0; j < s.columns; j += 3) {
+      Wide sum[N][3]{};
       const Real* column = panel + j * s.stride;
       for (std::size_t k = skipped; k < s.stride; k += lanes) {
-        const Wide v = L::load(gathered + k);
-        a0 += L::load(column + k) * v;
-        a1 += L::load(column + s.stride + k) * v;
-        a2 += L::load(column + 2 * s.stride + k) * v;
+        Wide p[3];
+        for (std::size_t a = 0; a < 3; ++a) p[a] = L::load(column + a * s.stride + k);
+        for (std::size_t v = 0; v < N; ++v) {
+          const Wide value = L::load(y[v] + k);
+          for (std::size_t a = 0; a < 3; ++a) sum[v][a] += p[a] * value;
+        }
       }
-      x[s.first + j] -= L::sum(a0);
-      x[s.first + j + 1] -= L::sum(a1);
-      x[s.first + j + 2] -= L::sum(a2);
+      for (std::size_t v = 0; v < N; ++v)
+        for (std::size_t a = 0; a < 3; ++a) x[v][s.first + j + a] -= L::sum(sum[v][a]);
     }
   }
-  for (std::size_t i = 0; i < order_.size(); ++i) b[order_[i]] = static_cast<double>(x[i]);
+  for (std::size_t v = 0; v < N; ++v) {
+    double* const to = v == 0 ? b : c;
+    for (std::size_t i = 0; i < n; ++i) to[order_[i]] = static_cast<double>(x[v][i]);
+  }
 }
 
+template void Factor<float>::solve_several<1>(double*, double*) noexcept;
+template void Factor<float>::solve_several<2>(double*, double*) noexcept;
+template void Factor<double>::solve_several<1>(double*, double*) noexcept;
+template void Factor<double>::solve_several<2>(double*, double*) noexcept;
 template class Factor<float>;
 template class Factor<double>;
 

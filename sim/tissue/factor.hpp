@@ -24,12 +24,16 @@ class Factor {
   bool factor(const Eigen::SparseMatrix<double>& matrix, const std::vector<Vector3d>& places);
 
   /// b becomes A^-1 b. @param b (3n), any order of nodes as given to factor(). @rt no allocation
-  void solve(double* b) noexcept;
+  void solve(double* b) noexcept { solve_several<1>(b, nullptr); }
+  /// Both at once, for little more than one.
+  void solve(double* b, double* c) noexcept { solve_several<2>(b, c); }
 
   std::size_t bytes() const noexcept { return panels_.size() * sizeof(Real); }
   std::size_t supernodes() const noexcept { return super_.size(); }
 
  private:
+  template <std::size_t N>
+  void solve_several(double* b, double* c) noexcept;
   struct Supernode {
     std::size_t first = 0, columns = 0;  ///< scalars, in elimination order
     std::size_t rows = 0;                ///< scalars below
@@ -40,7 +44,7 @@ class Factor {
   std::vector<Supernode> super_;
   std::vector<std::uint32_t> row_lists_;
   std::vector<Real> panels_;
-  std::vector<Real> work_, gathered_, x_;
+  std::vector<Real> work_, x_;  // of two right-hand sides
 };
 
 extern template class Factor<float>;

@@ -26,6 +26,19 @@ std::string number(double v) {
 
 }  // namespace
 
+std::uint32_t vessel_node(const Vessel& v, int i, int j, int k) {
+  j = (j % v.around + v.around) % v.around;
+  int number = 2 * (v.along + 1) * v.around;  // walls
+  const int inner = v.layers - 1;
+  if (k == 0 || k == v.layers)
+    number = 2 * (i * v.around + j) + (k == 0 ? 0 : 1);
+  else if (i == 0 || i == v.along)
+    number += ((i == 0 ? 0 : v.around) + j) * inner + k - 1;
+  else
+    number += 2 * v.around * inner + ((i - 1) * v.around + j) * inner + k - 1;
+  return static_cast<std::uint32_t>(number);
+}
+
 Result<TissueModel> vessel_model(const Vessel& v) {
   const Material& m = v.material;
   const Range ranges[] = {{"outer_diameter_mm", v.outer_diameter, 0.05, 100},
@@ -48,12 +61,14 @@ Result<TissueModel> vessel_model(const Vessel& v) {
   const double outside = 0.5 * v.outer_diameter, inside = outside - v.wall;
   const Eigen::Quaterniond q_WV = to_eigen(v.X_WV.q).normalized();
   const Vector3d p_WV = to_eigen(v.X_WV.p);
+  out.nodes.resize(static_cast<std::size_t>((v.along + 1) * v.around * (v.layers + 1)));
   for (int i = 0; i <= v.along; ++i)
     for (int j = 0; j < v.around; ++j)
       for (int k = 0; k <= v.layers; ++k) {
         const double angle = 2 * std::numbers::pi * j / v.around;
         const double r = inside + v.wall * k / v.layers;
-        out.nodes.push_back(p_WV + q_WV * Vector3d(v.length * i / v.along, r * std::cos(angle), r * std::sin(angle)));
+        out.nodes[vessel_node(v, i, j, k)] =
+            p_WV + q_WV * Vector3d(v.length * i / v.along, r * std::cos(angle), r * std::sin(angle));
       }
   const auto node = [&](int i, int j, int k) { return vessel_node(v, i, j, k); };
   for (int i = 0; i < v.along; ++i)

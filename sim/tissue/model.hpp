@@ -27,11 +27,11 @@ struct Material {
 };
 
 struct TissueModel {
-  std::vector<Vector3d> nodes;       ///< at rest, W [mm]
-  std::vector<Hexahedron> elements;  ///< corners in the order of element.hpp
-  std::vector<double> filled;        ///< fraction of an element that is tissue; empty: all of it
-  std::vector<SurfaceTriangle> surface;
-  std::vector<std::uint32_t> fixed;  ///< nodes that do not move, or only as they are told
+  std::vector<Vector3d> nodes;           ///< at rest, W [mm]
+  std::vector<Hexahedron> elements;      ///< corners in the order of element.hpp
+  std::vector<double> filled;            ///< fraction of an element that is tissue; empty: all of it
+  std::vector<SurfaceTriangle> surface;  ///< closed; on nodes 0 .. s - 1, each of which it has
+  std::vector<std::uint32_t> fixed;      ///< nodes that do not move, or only as they are told
   Material material;
 };
 
@@ -49,10 +49,7 @@ struct Vessel {
 /// All values looked at; the error names the one that is wrong and its range.
 Result<TissueModel> vessel_model(const Vessel& vessel);
 
-/// Number of node (i along, j around, k from the inside to the outside).
-inline std::uint32_t vessel_node(const Vessel& v, int i, int j, int k) {
-  const int around = (j % v.around + v.around) % v.around;
-  return static_cast<std::uint32_t>((i * v.around + around) * (v.layers + 1) + k);
-}
+/// Number of node (i along, j around, k from the inside to the outside): those of the surface come first.
+std::uint32_t vessel_node(const Vessel& vessel, int i, int j, int k);
 
 }  // namespace ligature::tissue

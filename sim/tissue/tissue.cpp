@@ -13,7 +13,9 @@ namespace {
 
 constexpr std::size_t kHistory = 5;       ///< pairs of the quasi-Newton method
 constexpr int kRotationUpdates = 6;       ///< Newton steps to the nearest rotation at most, warm
-constexpr int kBacktracks = 4;            ///< halvings of a move
+constexpr int kBacktracks = 6;            ///< shortenings of a move
+constexpr double kWarpAngle = 0.05;       ///< by how much nodes turn before the factor is turned anew [rad]
+constexpr double kMostStiffer = 1e4;      ///< sigma at most
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
 constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are kept in one table
 
@@ -57,31 +59,47 @@ struct Tissue::Parts {
   std::vector<float> response;           ///< G0 of free surface nodes, row-major                   (3ns x 3ns)
   std::size_t responders = 0;            ///< ns
 
+  contact::TriangleMesh surface;
+
   // Where it is.
+  double h = 0.005;
   std::vector<Vector3d> x, v;
-  std::vector<WideTurn> turns;      ///< R of the elements                                          (batches)
-  std::vector<Matrix3d> node_turn;  ///< of the nodes, against rest                                 (n)
+  std::vector<WideTurn> turns;  ///< R of the elements                                              (batches)
   // At the start of the step.
   std::vector<Vector3d> x0, v0;
   std::vector<WideTurn> turns0;
   std::vector<Strain> strain0;
-  // Of the step.
-  std::vector<Vector3d> force, target;  ///< (n)
-  bool evaluated = false;               ///< inner, energy, turns belong to x
-  std::vector<Vector3d> inner;          ///< gradient of E + D at x
-  double energy = 0, element_force = 0;
-  TissueReport report, worst;
-  // Of the minimisation.
-  std::vector<Vector3d> gradient, trial, trial_inner, trial_gradient, move;
+  // From outside.
+  std::vector<Vector3d> force, pushed, more, held;  ///< loads; of contacts; of them since solve()  (n)
+  bool pushed_more = false;
+  // At x.
+  bool evaluated = false;          ///< inner, energy, turns belong to x
+  std::vector<Vector3d> inner;     ///< gradient of E + D
+  std::vector<Vector3d> gradient;  ///< of Phi without contacts
+  double energy = 0, element_force = 0, phi = 0;
+  // Of the move.
+  bool solved = false;               ///< base is A0^-1 of the forces so far
+  std::vector<Vector3d> base, move;  ///< R A0^-1 R^T (pushed - gradient); H of the same
+  // Of the move before: where from, with what.
+  bool before = false;
+  std::vector<Vector3d> x_before, gradient_before, pushed_before;
+  double phi_before = 0;
+  // The quasi-Newton pairs, the oldest first by `slot`.
+  bool pending = false;  ///< the newest lacks z
+  std::size_t pairs = 0;
+  std::array<std::size_t, kHistory> slot{0, 1, 2, 3, 4};
+  std::array<std::vector<Vector3d>, kHistory> s_pairs, y_pairs, z_pairs;  ///< move; change of gradient; R A0^-1 R^T y
+  Eigen::Matrix<double, kHistory, kHistory> sy, yz;                       ///< by slots
+  Eigen::Matrix<double, 2 * kHistory, 2 * kHistory> middle;               ///< M, by age: s then z
+  double stiffer = 1;                                                     ///< sigma
+  std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes against rest: that H has; now         (n)
+  TissueReport report;
+  // Workspace.
+  std::vector<Vector3d> trial, trial_inner, trial_gradient, right, spare;
   std::vector<WideTurn> trial_turns, spare_turns;
-  std::vector<Vector3d> spare;
-  std::vector<std::vector<Vector3d>> s_pairs, y_pairs;  ///< (kHistory)
-  double rho[kHistory]{};
-  std::size_t pairs = 0, newest = 0;
-  std::vector<double> unknowns;
+  std::vector<double> unknowns, other;
   std::vector<Eigen::Quaterniond> turn_sum;
 
-  double h() const { return settings.dt; }
   bool damped() const { return model.material.relaxation > 0; }
 
   Strain strain(const Batch& b, const std::vector<Vector3d>& at, WideTurn& turn, Wide33& f, Wide33& r) const noexcept;
@@ -90,12 +108,17 @@ struct Tissue::Parts {
   double place(const std::vector<Vector3d>& at, double inner_energy, const std::vector<Vector3d>& inner_gradient,
                std::vector<Vector3d>& out) const noexcept;
   void turn_nodes() noexcept;
-  void precondition(const std::vector<Vector3d>& g, std::vector<Vector3d>& out) noexcept;
-  void direction() noexcept;
-  void remember(const std::vector<Vector3d>& from, const std::vector<Vector3d>& to, const std::vector<Vector3d>& g0,
-                const std::vector<Vector3d>& g1) noexcept;
+  void ask(const std::vector<Vector3d>& right_side, std::vector<double>& to) const noexcept;
+  void tell(const std::vector<double>& from, std::vector<Vector3d>& to) const noexcept;
   double product(const std::vector<Vector3d>& a, const std::vector<Vector3d>& b) const noexcept;
-  void settle() noexcept;
+  void evaluate_here() noexcept;
+  void forget() noexcept { pairs = 0, pending = before = false; }
+  void learn() noexcept;
+  void join_pair() noexcept;
+  void find_middle() noexcept;
+  void turn_factor() noexcept;
+  void balance() noexcept;
+  bool search() noexcept;
   void look(TissueReport& out) const noexcept;
 };
 
@@ -198,7 +221,7 @@ Strain Tissue::Parts::strain(const Batch& b, const std::vector<Vector3d>& at, Wi
 double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns,
                                std::vector<Vector3d>& out, double& largest_force, bool viscous) const noexcept {
   const Wide one = spread(1), two = spread(2), half = spread(0.5), none{};
-  const Wide damping = spread(viscous ? model.material.relaxation / h() : 0.0);
+  const Wide damping = spread(viscous ? model.material.relaxation / h : 0.0);
   for (Vector3d& g : out) g.setZero();
   Wide energy_sum{}, force_square{};
   for (std::size_t e = 0; e < batches.size(); ++e) {
@@ -278,18 +301,18 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
 /// Phi, but for a constant, and its gradient over the free nodes, zero at the fixed ones.
 double Tissue::Parts::place(const std::vector<Vector3d>& at, double inner_energy,
                             const std::vector<Vector3d>& inner_gradient, std::vector<Vector3d>& out) const noexcept {
-  double phi = inner_energy;
+  double value = inner_energy;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (free_of[i] < 0) {
       out[i].setZero();
       continue;
     }
     const Vector3d moved = at[i] - x0[i];
-    const Vector3d drive = (mass[i] / h()) * v0[i] + mass[i] * settings.gravity + force[i];
-    phi += (0.5 * stiffness[i] * moved - drive).dot(moved);
+    const Vector3d drive = (mass[i] / h) * v0[i] + mass[i] * settings.gravity + force[i];
+    value += (0.5 * stiffness[i] * moved - drive).dot(moved);
     out[i] = inner_gradient[i] + stiffness[i] * moved - drive;
   }
-  return phi;
+  return value;
 }
 
 double Tissue::Parts::product(const std::vector<Vector3d>& a, const std::vector<Vector3d>& b) const noexcept {
@@ -326,66 +349,142 @@ void Tissue::Parts::turn_nodes() noexcept {
   }
 }
 
-/// out = R A0^-1 R^T g at the free nodes, zero at the fixed ones.
-void Tissue::Parts::precondition(const std::vector<Vector3d>& g, std::vector<Vector3d>& out) noexcept {
+void Tissue::Parts::ask(const std::vector<Vector3d>& right_side, std::vector<double>& to) const noexcept {
   for (std::size_t k = 0; k < free.size(); ++k) {
-    const Vector3d local = node_turn[free[k]].transpose() * g[free[k]];
-    for (std::size_t axis = 0; axis < 3; ++axis) unknowns[3 * k + axis] = local[static_cast<Eigen::Index>(axis)];
+    const Vector3d local = warp[free[k]].transpose() * right_side[free[k]];
+    for (std::size_t axis = 0; axis < 3; ++axis) to[3 * k + axis] = local[static_cast<Eigen::Index>(axis)];
   }
-  if (free.size() == x.size())
-    twofold.solve(unknowns.data());
-  else
-    single.solve(unknowns.data());
+}
+void Tissue::Parts::tell(const std::vector<double>& from, std::vector<Vector3d>& to) const noexcept {
   for (std::size_t k = 0; k < free.size(); ++k)
-    out[free[k]] = node_turn[free[k]] * Vector3d(unknowns[3 * k], unknowns[3 * k + 1], unknowns[3 * k + 2]);
+    to[free[k]] = warp[free[k]] * Vector3d(from[3 * k], from[3 * k + 1], from[3 * k + 2]);
 }
 
-/// move = - H gradient, H of the pairs remembered, from the factored matrix [Nocedal 1980].
-void Tissue::Parts::direction() noexcept {
-  double alpha[kHistory]{};
-  trial = gradient;
-  for (std::size_t k = 0; k < pairs; ++k) {
-    const std::size_t m = (newest + kHistory - k) % kHistory;
-    alpha[k] = rho[m] * product(s_pairs[m], trial);
-    for (const std::uint32_t i : free) trial[i] -= alpha[k] * y_pairs[m][i];
-  }
-  precondition(trial, move);
-  for (std::size_t k = pairs; k-- > 0;) {
-    const std::size_t m = (newest + kHistory - k) % kHistory;
-    const double beta = rho[m] * product(y_pairs[m], move);
-    for (const std::uint32_t i : free) move[i] += (alpha[k] - beta) * s_pairs[m][i];
-  }
-  for (const std::uint32_t i : free) move[i] = -move[i];
+/// Turns the factor when nodes have turned; what was learnt with it as it was is forgotten.
+void Tissue::Parts::turn_factor() noexcept {
+  turn_nodes();
+  double most = 0;
+  for (const std::uint32_t i : free) most = std::max(most, (node_turn[i] - warp[i]).squaredNorm());
+  if (most <= 2 * kWarpAngle * kWarpAngle) return;
+  warp = node_turn;
+  forget();
 }
 
-void Tissue::Parts::remember(const std::vector<Vector3d>& from, const std::vector<Vector3d>& to,
-                             const std::vector<Vector3d>& g0, const std::vector<Vector3d>& g1) noexcept {
-  const std::size_t m = pairs == 0 ? 0 : (newest + 1) % kHistory;
-  double sy = 0, ss = 0, yy = 0;
+void Tissue::Parts::evaluate_here() noexcept {
+  if (!evaluated) energy = evaluate(x, turns, inner, element_force, damped());
+  evaluated = true;
+  phi = place(x, energy, inner, gradient);
+}
+
+/// What the last move changed becomes a pair; sigma follows from whether it lowered Phi.
+void Tissue::Parts::learn() noexcept {
+  if (!before) return;
+  before = false;
+  double work = 0;
+  double ss = 0, yy = 0, sy_new = 0, gg = 0;
+  const std::size_t k = pairs < kHistory ? slot[pairs] : slot[0];
+  std::vector<Vector3d>&s = s_pairs[k], &y = y_pairs[k];
+  // The slot is free, or the oldest's.
+  if (pairs == kHistory) {
+    std::rotate(slot.begin(), slot.begin() + 1, slot.end());
+    --pairs;
+  }
   for (const std::uint32_t i : free) {
-    const Vector3d s = to[i] - from[i], y = g1[i] - g0[i];
-    s_pairs[m][i] = s, y_pairs[m][i] = y;
-    sy += s.dot(y), ss += s.squaredNorm(), yy += y.squaredNorm();
+    s[i] = x[i] - x_before[i], y[i] = gradient[i] - gradient_before[i];
+    work += pushed_before[i].dot(s[i]);
+    ss += s[i].squaredNorm(), yy += y[i].squaredNorm(), sy_new += s[i].dot(y[i]);
+    gg += gradient_before[i].squaredNorm();
   }
-  if (!(sy > 1e-8 * std::sqrt(ss * yy))) {
-    // The slot that was overwritten is the oldest's.
-    if (pairs == kHistory) --pairs;
+  if (phi - phi_before - work > 1e-12 * std::abs(phi))
+    stiffer = std::min(4 * stiffer, kMostStiffer);
+  else
+    stiffer = std::max(1.0, 0.5 * stiffer);
+  if (!(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > 1e-20 * gg)) {
+    find_middle();
     return;
   }
-  rho[m] = 1 / sy;
-  newest = m;
-  pairs = std::min(pairs + 1, kHistory);
+  slot[pairs] = k;
+  pending = true;
+}
+
+/// The newest pair takes part, once z is known.
+void Tissue::Parts::join_pair() noexcept {
+  const std::size_t k = slot[pairs];
+  ++pairs;
+  for (std::size_t a = 0; a < pairs; ++a) {
+    const std::size_t o = slot[a];
+    const auto ki = static_cast<Eigen::Index>(k), oi = static_cast<Eigen::Index>(o);
+    sy(oi, ki) = product(s_pairs[o], y_pairs[k]);
+    yz(oi, ki) = yz(ki, oi) = product(y_pairs[o], z_pairs[k]);
+  }
+  pending = false;
+  find_middle();
+}
+
+/// M of the compact form [Byrd 1994, theorem 2.2], with A0^-1 / sigma in the place of the scaled identity.
+void Tissue::Parts::find_middle() noexcept {
+  const auto m = static_cast<Eigen::Index>(pairs);
+  Eigen::Matrix<double, kHistory, kHistory> upper_inverse, inner_part;
+  upper_inverse.setZero(), inner_part.setZero();
+  const auto at = [&](Eigen::Index a) { return static_cast<Eigen::Index>(slot[static_cast<std::size_t>(a)]); };
+  for (Eigen::Index column = 0; column < m; ++column)
+    for (Eigen::Index row = column; row >= 0; --row) {
+      double sum = row == column ? 1.0 : 0.0;
+      for (Eigen::Index k = row + 1; k <= column; ++k) sum -= sy(at(row), at(k)) * upper_inverse(k, column);
+      upper_inverse(row, column) = sum / sy(at(row), at(row));
+    }
+  for (Eigen::Index a = 0; a < m; ++a)
+    for (Eigen::Index b = 0; b < m; ++b)
+      inner_part(a, b) = yz(at(a), at(b)) / stiffer + (a == b ? sy(at(a), at(a)) : 0.0);
+  middle.setZero();
+  for (Eigen::Index a = 0; a < m; ++a)
+    for (Eigen::Index b = 0; b < m; ++b) {
+      double sum = 0;
+      for (Eigen::Index c = 0; c < m; ++c)
+        for (Eigen::Index d = 0; d < m; ++d) sum += upper_inverse(c, a) * inner_part(c, d) * upper_inverse(d, b);
+      middle(a, b) = sum;
+      middle(a, m + b) = middle(m + b, a) = -upper_inverse(b, a) / stiffer;
+    }
 }
 
 /// What nothing holds is moved as a whole to where inertia, drag and load are in balance: exactly, whatever is left
 /// elsewhere, so that momentum is kept.
-void Tissue::Parts::settle() noexcept {
+void Tissue::Parts::balance() noexcept {
   if (free.size() != x.size()) return;
   Vector3d left = Vector3d::Zero();
   double total = 0;
   for (std::size_t i = 0; i < x.size(); ++i) left += gradient[i], total += stiffness[i];
   const Vector3d shift = -left / total;
-  for (std::size_t i = 0; i < x.size(); ++i) x[i] += shift, gradient[i] += stiffness[i] * shift;
+  for (Vector3d& p : x) p += shift;
+  phi = place(x, energy, inner, gradient);
+}
+
+/// Goes along the move as far as Phi falls. @return whether it did
+bool Tissue::Parts::search() noexcept {
+  const double slope = product(gradient, move);
+  if (!(slope < 0)) return false;
+  double part = 1;
+  for (int t = 0; t <= kBacktracks; ++t) {
+    trial = x;
+    for (const std::uint32_t i : free) trial[i] += part * move[i];
+    trial_turns = turns;
+    double trial_force = 0;
+    const double trial_energy = evaluate(trial, trial_turns, trial_inner, trial_force, damped());
+    const double trial_phi = place(trial, trial_energy, trial_inner, trial_gradient);
+    if (trial_phi <= phi + 1e-4 * part * slope + 1e-13 * std::abs(phi)) {
+      x_before.swap(x), gradient_before.swap(gradient);
+      phi_before = phi, before = true;
+      for (Vector3d& f : pushed_before) f.setZero();
+      x.swap(trial), turns.swap(trial_turns), inner.swap(trial_inner), gradient.swap(trial_gradient);
+      energy = trial_energy, element_force = trial_force, phi = trial_phi;
+      return true;
+    }
+    // The least of the parabola through both values and the slope.
+    const double curve = 2 * (trial_phi - phi - slope * part);
+    const double least_part = curve > 0 ? -slope * part * part / curve : 0;
+    part = std::isfinite(least_part) ? std::clamp(least_part, 0.1 * part, 0.5 * part) : 0.1 * part;
+  }
+  return false;
 }
 
 void Tissue::Parts::look(TissueReport& out) const noexcept {
@@ -541,6 +640,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   std::vector<Vector3d> places;
   for (const std::uint32_t i : p.free) places.push_back(p.model.nodes[i]);
   p.unknowns.assign(3 * p.free.size(), 0);
+  p.other = p.unknowns;
   const bool positive = p.free.size() == n ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
   if (!positive) return failure("tissue: its matrix at rest is not positive definite");
 
@@ -571,16 +671,33 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
       }
   }
 
+  // Contact numbers the surface's vertices as the nodes.
+  std::size_t vertices = 0;
+  std::vector<contact::TriangleMesh::Triangle> triangles;
+  for (const SurfaceTriangle& t : p.model.surface) {
+    triangles.push_back(t.node);
+    for (const std::uint32_t i : t.node) vertices = std::max<std::size_t>(vertices, i + 1);
+  }
+  auto surface = contact::TriangleMesh::create(
+      {p.model.nodes.begin(), p.model.nodes.begin() + static_cast<std::ptrdiff_t>(vertices)}, std::move(triangles));
+  if (!surface) return usage_error("tissue: " + surface.error().message);
+  p.surface = std::move(*surface);
+
   const std::vector<Vector3d> zero(n, Vector3d::Zero());
-  p.x = p.x0 = p.target = p.model.nodes;
-  p.v = p.v0 = p.force = p.inner = p.gradient = p.trial = p.trial_inner = p.trial_gradient = p.move = p.spare = zero;
-  p.node_turn.assign(n, Matrix3d::Identity());
+  p.h = settings.dt;
+  p.x = p.x0 = p.model.nodes;
+  for (auto* list :
+       {&p.v, &p.v0, &p.force, &p.pushed, &p.more, &p.inner, &p.gradient, &p.base, &p.move, &p.x_before,
+        &p.gradient_before, &p.pushed_before, &p.trial, &p.trial_inner, &p.trial_gradient, &p.right, &p.spare})
+    *list = zero;
+  for (std::size_t k = 0; k < kHistory; ++k) p.s_pairs[k] = p.y_pairs[k] = p.z_pairs[k] = zero;
+  p.sy.setZero(), p.yz.setZero(), p.middle.setZero();
+  p.warp.assign(n, Matrix3d::Identity());
+  p.node_turn = p.warp;
   p.turn_sum.assign(n, Eigen::Quaterniond::Identity());
   for (const Batch& b : p.batches) p.turns.push_back({b.rest.w, -b.rest.x, -b.rest.y, -b.rest.z});
   p.turns0 = p.trial_turns = p.spare_turns = p.turns;
   p.strain0.resize(p.batches.size());
-  p.s_pairs.assign(kHistory, zero);
-  p.y_pairs.assign(kHistory, zero);
   return Tissue(std::move(parts));
 }
 
@@ -593,20 +710,23 @@ std::size_t Tissue::elements() const noexcept {
 const TissueModel& Tissue::model() const noexcept {
   return p_->model;
 }
-std::span<const SurfaceTriangle> Tissue::surface() const noexcept {
-  return p_->model.surface;
-}
 bool Tissue::fixed(std::uint32_t node) const noexcept {
   return p_->free_of[node] < 0;
 }
 double Tissue::mass(std::uint32_t node) const noexcept {
   return p_->mass[node];
 }
-const std::vector<Vector3d>& Tissue::x() const noexcept {
-  return p_->x;
+const Vector3d* Tissue::x() const noexcept {
+  return p_->x.data();
 }
-const std::vector<Vector3d>& Tissue::x0() const noexcept {
-  return p_->x0;
+const Vector3d* Tissue::start() const noexcept {
+  return p_->x0.data();
+}
+const Vector3d* Tissue::step() const noexcept {
+  return p_->move.data();
+}
+const contact::TriangleMesh& Tissue::surface() const noexcept {
+  return p_->surface;
 }
 const std::vector<Vector3d>& Tissue::v() const noexcept {
   return p_->v;
@@ -642,102 +762,109 @@ double Tissue::volume() const noexcept {
   return sum(total);
 }
 
-void Tissue::begin_step() noexcept {
+const TissueReport& Tissue::report() const noexcept {
+  return p_->report;
+}
+
+void Tissue::clear_loads() noexcept {
+  for (Vector3d& f : p_->force) f.setZero();
+}
+void Tissue::load(std::uint32_t node, const Vector3d& force) noexcept {
+  p_->force[node] += force;
+}
+
+void Tissue::hold(std::uint32_t node, const Vector3d& target) noexcept {
   Parts& p = *p_;
-  p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns, p.target = p.x;
-  clear_forces();
+  if (p.free_of[node] >= 0 || p.x[node] == target) return;
+  p.x[node] = target;
+  p.evaluated = p.before = false;
+}
+
+void Tissue::begin(double dt) noexcept {
+  Parts& p = *p_;
+  p.h = dt;
+  for (std::size_t i = 0; i < p.mass.size(); ++i) p.stiffness[i] = p.mass[i] * (1 / dt + p.model.material.drag) / dt;
+  p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
   if (p.damped())
     for (std::size_t e = 0; e < p.batches.size(); ++e) {
       Wide33 f, r;
       p.strain0[e] = p.strain(p.batches[e], p.x, p.turns[e], f, r);
     }
-  p.evaluated = false;
-  p.pairs = 0;
-  p.worst = {};
+  p.before = p.pending = p.evaluated = false;
+  p.turn_factor();
+  p.report = {};
 }
 
-void Tissue::clear_forces() noexcept {
-  for (Vector3d& f : p_->force) f.setZero();
-}
-void Tissue::add_force(std::uint32_t node, const Vector3d& force) noexcept {
-  p_->force[node] += force;
-}
-void Tissue::add_force(const SurfaceTriangle& triangle, const Vector3d& weights, const Vector3d& force) noexcept {
-  for (std::size_t k = 0; k < 3; ++k) p_->force[triangle.node[k]] += weights[static_cast<Eigen::Index>(k)] * force;
-}
-
-void Tissue::hold(std::uint32_t node, const Vector3d& target) noexcept {
-  if (p_->free_of[node] >= 0 || p_->target[node] == target) return;
-  p_->target[node] = target;
-  p_->x[node] = target;
-  p_->evaluated = false;
-}
-
-TissueReport Tissue::solve(int iterations) noexcept {
+void Tissue::linearise() noexcept {
   Parts& p = *p_;
-  if (iterations < 0) iterations = p.settings.iterations;
-  TissueReport out;
-  if (!p.evaluated) {
-    p.energy = p.evaluate(p.x, p.turns, p.inner, p.element_force, p.damped());
-    p.turn_nodes();
-    p.evaluated = true;
-    p.pairs = 0;
+  p.evaluate_here();
+  p.learn();
+  for (Vector3d& f : p.pushed) f.setZero();
+  for (Vector3d& f : p.more) f.setZero();
+  p.pushed_more = p.solved = false;
+}
+
+void Tissue::push(std::uint32_t node, const Vector3d& force) noexcept {
+  if (p_->free_of[node] < 0) return;
+  p_->more[node] += force;
+  p_->pushed_more = true;
+}
+
+void Tissue::solve() noexcept {
+  Parts& p = *p_;
+  const auto solve_with = [&](double* b, double* c) {
+    if (p.free.size() == p.x.size())
+      c ? p.twofold.solve(b, c) : p.twofold.solve(b);
+    else
+      c ? p.single.solve(b, c) : p.single.solve(b);
+  };
+  if (p.pushed_more)
+    for (const std::uint32_t i : p.free) p.pushed[i] += p.more[i];
+  if (!p.solved) {
+    for (const std::uint32_t i : p.free) p.right[i] = p.pushed[i] - p.gradient[i];
+    p.ask(p.right, p.unknowns);
+    if (p.pending) {
+      const std::size_t newest = p.slot[p.pairs];
+      p.ask(p.y_pairs[newest], p.other);
+      solve_with(p.unknowns.data(), p.other.data());
+      p.tell(p.other, p.z_pairs[newest]);
+      p.join_pair();
+    } else {
+      solve_with(p.unknowns.data(), nullptr);
+    }
+    p.tell(p.unknowns, p.base);
+    p.solved = true;
+  } else if (p.pushed_more) {
+    for (const std::uint32_t i : p.free) p.right[i] += p.more[i];
+    p.ask(p.more, p.unknowns);
+    solve_with(p.unknowns.data(), nullptr);
+    p.tell(p.unknowns, p.move);
+    for (const std::uint32_t i : p.free) p.base[i] += p.move[i];
   }
-  double phi = p.place(p.x, p.energy, p.inner, p.gradient);
-  double load = 0;
-  for (const std::uint32_t i : p.free) load = std::max(load, (p.force[i] + p.mass[i] * p.settings.gravity).norm());
-  for (int k = 0;; ++k) {
-    p.settle();
-    out.residual = 0;
-    for (const std::uint32_t i : p.free) out.residual = std::max(out.residual, p.gradient[i].cwiseAbs().maxCoeff());
-    out.scale = std::max(p.element_force, load);
-    out.iterations = k;
-    out.converged = out.residual <= p.settings.residual_target * out.scale;
-    if (out.converged || k >= iterations) break;
-    p.direction();
-    double slope = p.product(p.gradient, p.move);
-    if (!(slope < 0)) {
-      p.pairs = 0;
-      p.direction();
-      slope = p.product(p.gradient, p.move);
-      if (!(slope < 0)) break;
-    }
-    double part = 1;
-    bool lower = false;
-    for (int t = 0; t <= kBacktracks && !lower; ++t, part *= 0.4) {
-      p.trial = p.x;
-      for (const std::uint32_t i : p.free) p.trial[i] += part * p.move[i];
-      p.trial_turns = p.turns;
-      double trial_force = 0;
-      const double trial_energy = p.evaluate(p.trial, p.trial_turns, p.trial_inner, trial_force, p.damped());
-      const double trial_phi = p.place(p.trial, trial_energy, p.trial_inner, p.trial_gradient);
-      lower = trial_phi <= phi + 1e-4 * part * slope + 1e-13 * std::abs(phi);
-      if (!lower) continue;
-      p.remember(p.x, p.trial, p.gradient, p.trial_gradient);
-      p.x.swap(p.trial);
-      p.turns.swap(p.trial_turns);
-      p.inner.swap(p.trial_inner);
-      p.gradient.swap(p.trial_gradient);
-      p.energy = trial_energy, p.element_force = trial_force, phi = trial_phi;
-      p.turn_nodes();
-    }
-    if (!lower) {
-      if (p.pairs == 0) break;
-      p.pairs = 0;
-    }
+  if (p.pushed_more)
+    for (Vector3d& f : p.more) f.setZero();
+  p.pushed_more = false;
+  const auto m = static_cast<Eigen::Index>(p.pairs);
+  std::array<double, 2 * kHistory> w{}, c{};
+  for (std::size_t a = 0; a < p.pairs; ++a) {
+    w[a] = p.product(p.s_pairs[p.slot[a]], p.right);
+    w[p.pairs + a] = p.product(p.z_pairs[p.slot[a]], p.right);
   }
-  out.finite = std::isfinite(out.residual) && std::isfinite(phi);
-  p.report = out;
-  p.worst.iterations += out.iterations;
-  p.worst.residual = out.residual, p.worst.scale = out.scale;
-  p.worst.converged = out.converged;
-  p.worst.finite = p.worst.finite && out.finite;
-  return out;
+  for (Eigen::Index a = 0; a < 2 * m; ++a)
+    for (Eigen::Index b = 0; b < 2 * m; ++b)
+      c[static_cast<std::size_t>(a)] += p.middle(a, b) * w[static_cast<std::size_t>(b)];
+  const double scale = 1 / p.stiffer;
+  for (const std::uint32_t i : p.free) p.move[i] = scale * p.base[i];
+  for (std::size_t a = 0; a < p.pairs; ++a) {
+    const std::vector<Vector3d>&s = p.s_pairs[p.slot[a]], &z = p.z_pairs[p.slot[a]];
+    for (const std::uint32_t i : p.free) p.move[i] += c[a] * s[i] + c[p.pairs + a] * z[i];
+  }
 }
 
 Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
   const Parts& p = *p_;
-  if (p.surface_of[i] < 0 || p.surface_of[j] < 0 || p.response.empty()) return Matrix3d::Zero();
+  Matrix3d out = Matrix3d::Zero();
+  if (p.free_of[i] < 0 || p.free_of[j] < 0 || p.response.empty()) return out;
   const std::size_t row = 3 * static_cast<std::size_t>(p.surface_of[j]),
                     column = 3 * static_cast<std::size_t>(p.surface_of[i]);
   Matrix3d g;
@@ -745,30 +872,95 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
     for (std::size_t b = 0; b < 3; ++b)
       g(static_cast<Eigen::Index>(b), static_cast<Eigen::Index>(a)) =
           static_cast<double>(p.response[(row + a) * 3 * p.responders + column + b]);
-  return p.node_turn[i] * g * p.node_turn[j].transpose();
-}
-
-TissueReport Tissue::end_step() noexcept {
-  Parts& p = *p_;
-  bool finite = true;
-  for (const Vector3d& at : p.x) finite = finite && at.allFinite();
-  if (!finite) {
-    undo();
-    for (Vector3d& v : p.v) v.setZero();
-  } else {
-    for (std::size_t i = 0; i < p.x.size(); ++i) p.v[i] = (p.x[i] - p.x0[i]) / p.h();
+  out = p.warp[i] * g * p.warp[j].transpose() / p.stiffer;
+  const auto part = [&](std::size_t k, std::uint32_t node) -> const Vector3d& {
+    return k < p.pairs ? p.s_pairs[p.slot[k]][node] : p.z_pairs[p.slot[k - p.pairs]][node];
+  };
+  for (std::size_t b = 0; b < 2 * p.pairs; ++b) {
+    Vector3d sum = Vector3d::Zero();
+    for (std::size_t a = 0; a < 2 * p.pairs; ++a)
+      sum += p.middle(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)) * part(a, i);
+    out += sum * part(b, j).transpose();
   }
-  TissueReport out = p.worst;
-  out.finite = finite;
-  p.look(out);
   return out;
 }
 
-void Tissue::undo() noexcept {
+void Tissue::advance(double fraction) noexcept {
   Parts& p = *p_;
-  p.x = p.x0, p.v = p.v0, p.turns = p.turns0, p.target = p.x0;
-  p.evaluated = false;
-  p.pairs = 0;
+  p.x_before = p.x, p.gradient_before = p.gradient, p.pushed_before = p.pushed;
+  p.phi_before = p.phi;
+  p.before = fraction > 0;
+  for (const std::uint32_t i : p.free) p.x[i] += fraction * p.move[i];
+  p.evaluated = p.evaluated && !p.before;
+  if (p.before) ++p.report.iterations;
+  p.surface.deform(p.x.data());
+}
+
+void Tissue::go_back(double fraction) noexcept {
+  Parts& p = *p_;
+  if (fraction == 0) {
+    p.x = p.x0, p.v = p.v0, p.turns = p.turns0;
+    p.forget();
+    p.stiffer = 1;
+  } else {
+    for (std::size_t i = 0; i < p.x.size(); ++i) p.x[i] = p.x0[i] + fraction * (p.x[i] - p.x0[i]);
+  }
+  p.before = p.evaluated = false;
+  p.surface.deform(p.x.data());
+}
+
+void Tissue::finish() noexcept {
+  Parts& p = *p_;
+  bool finite = true;
+  for (const Vector3d& at : p.x) finite = finite && at.allFinite();
+  if (finite) {
+    for (std::size_t i = 0; i < p.x.size(); ++i) p.v[i] = (p.x[i] - p.x0[i]) / p.h;
+  } else {
+    go_back(0);
+    for (Vector3d& v : p.v) v.setZero();
+  }
+  TissueReport& r = p.report;
+  r.finite = finite;
+  r.residual = 0, r.load = 0, r.displacement = 0;
+  for (const std::uint32_t i : p.free) {
+    r.residual = std::max(r.residual, (p.gradient[i] - p.pushed[i]).cwiseAbs().maxCoeff());
+    r.load = std::max(r.load, (p.force[i] + p.pushed[i]).norm());
+  }
+  for (std::size_t i = 0; i < p.x.size(); ++i)
+    r.displacement = std::max(r.displacement, (p.x[i] - p.model.nodes[i]).norm());
+  r.scale = std::max(r.load, p.element_force);
+  r.converged = r.residual <= p.settings.residual_target * r.scale;
+  p.look(r);
+}
+
+int Tissue::settle(int iterations) noexcept {
+  Parts& p = *p_;
+  double load = 0;
+  for (const std::uint32_t i : p.free) load = std::max(load, (p.force[i] + p.mass[i] * p.settings.gravity).norm());
+  int k = 0;
+  for (;; ++k) {
+    linearise();
+    p.balance();
+    double residual = 0;
+    for (const std::uint32_t i : p.free) residual = std::max(residual, p.gradient[i].cwiseAbs().maxCoeff());
+    if (residual <= p.settings.residual_target * std::max(p.element_force, load) || k >= iterations) break;
+    solve();
+    if (!p.search()) {
+      if (p.pairs == 0) break;
+      p.forget();
+    }
+  }
+  p.report.iterations += k;
+  p.surface.deform(p.x.data());
+  return k;
+}
+
+void Tissue::step_alone(double dt) noexcept {
+  begin(dt);
+  p_->stiffer = 1;
+  p_->find_middle();
+  settle(p_->settings.iterations);
+  finish();
 }
 
 void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v) noexcept {
@@ -784,9 +976,11 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
       Wide33 f, r;
       p.strain(p.batches[e], p.x, p.turns[e], f, r);
     }
-  p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns, p.target = p.x;
+  p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
   p.evaluated = false;
-  p.pairs = 0;
+  p.forget();
+  p.stiffer = 1;
+  p.surface.deform(p.x.data());
 }
 
 void Tissue::add_to(StateHash& hash) const noexcept {

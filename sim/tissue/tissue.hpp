@@ -13,12 +13,14 @@
 /// since the start of the step, times relaxation / h (Kelvin-Voigt). The gradient is exact, the derivative of R in it
 /// too, so that inner forces have neither resultant nor moment.
 ///
-/// Minimised by L-BFGS [Nocedal 1980] from the inverse of the Hessian at rest, factored once and turned by the nodes'
-/// rotations [Courtecuisse 2010; Liu 2017]: A^-1 ~ R A0^-1 R^T. Every move lowers Phi (backtracking), so no step is
-/// unstable, converged or not; what is left over is the residual, and the next step goes on from there.
+/// Minimised by L-BFGS [Nocedal 1980; compact form of Byrd 1994] from the inverse of the Hessian at rest, factored once
+/// and turned by the nodes' rotations [Courtecuisse 2010; Liu 2017]:
 ///
-/// A contact solver may come between: within one step forces -> solve() -> positions as often as it likes, with
-/// compliance() as what a force at one node does to another in this step.
+///   H = R A0^-1 R^T / sigma + W M W^T        W: the last moves and what they changed, M: 2m x 2m
+///
+/// Alone (step_alone), every move lowers Phi by backtracking, so no step is unstable, converged or not. With contact
+/// (sim/contact/soft_body.hpp) moves are made as they are proven safe, and sigma grows where they do not lower Phi.
+/// What is left over is the residual, and the next step goes on from there.
 #include <Eigen/Core>
 #include <memory>
 #include <span>
@@ -26,78 +28,85 @@
 
 #include "sim/base/hash.hpp"
 #include "sim/base/result.hpp"
+#include "sim/contact/soft_body.hpp"
 #include "sim/tissue/model.hpp"
 
 namespace ligature::tissue {
 
 struct TissueSettings {
-  double dt = 0.005;              ///< h [s]
-  int iterations = 3;             ///< linear solves that one solve() takes at most
+  double dt = 0.005;              ///< h that the matrix at rest is made for [s]
+  int iterations = 3;             ///< linear solves that step_alone() takes at most
   double residual_target = 1e-6;  ///< largest force out of balance over the largest force in an element
   Vector3d gravity{0, 0, 0};      ///< W [mm/s^2]
 };
 
-/// Of the last solve(), and of a step the worst of its solves.
+/// Of a step.
 struct TissueReport {
-  int iterations = 0;         ///< linear solves
-  double residual = 0;        ///< largest force out of balance at a node [uN]
+  int iterations = 0;         ///< linearisations that were solved
+  double residual = 0;        ///< largest force out of balance at a node, when last looked at [uN]
   double scale = 0;           ///< largest force of an element or of the load on a node [uN]
+  double load = 0;            ///< largest force from outside on a node [uN]
+  double displacement = 0;    ///< of a node from rest, the largest [mm]
   int inverted = 0;           ///< elements with a corner inside out
   double least_jacobian = 1;  ///< of all corners, over that at rest
   bool converged = true, finite = true;
 };
 
-class Tissue {
+class Tissue final : public contact::SoftBody {
  public:
   /// Factors the matrix at rest and takes all memory.
-  /// @return an error when an element is inside out, a number is out of range or not finite, or nodes hang in the air
+  /// @return an error when an element is inside out, a number is out of range or not finite, a node hangs in the air or
+  /// the surface is not closed
   static Result<Tissue> create(TissueModel model, const TissueSettings& settings = {});
   Tissue(Tissue&&) noexcept;
   Tissue& operator=(Tissue&&) noexcept;
-  ~Tissue();
+  ~Tissue() override;
 
   // ---- what it is
-  std::size_t nodes() const noexcept;
   std::size_t elements() const noexcept;
   const TissueModel& model() const noexcept;
-  std::span<const SurfaceTriangle> surface() const noexcept;
   bool fixed(std::uint32_t node) const noexcept;
   double mass(std::uint32_t node) const noexcept;  ///< [g]
 
-  // ---- where it is: W, mm and mm/s
-  const std::vector<Vector3d>& x() const noexcept;   ///< now, also within a step                       (n)
-  const std::vector<Vector3d>& x0() const noexcept;  ///< at the start of the step                      (n)
-  const std::vector<Vector3d>& v() const noexcept;   ///< at the start of the step; of the last between (n)
-  double elastic_energy() const noexcept;            ///< E at x() [uN mm]
+  // ---- where it is
+  const std::vector<Vector3d>& v() const noexcept;  ///< at the end of the last step [mm/s]             (n)
+  double elastic_energy() const noexcept;           ///< E at x() [uN mm]
   /// Its gradient, too, minus which are the inner forces [uN]. @param gradient of n vectors, written whole
   double elastic_energy(std::vector<Vector3d>& gradient) const noexcept;
   double kinetic_energy() const noexcept;
   double volume() const noexcept;  ///< sum over elements of V det F [mm^3]
+  /// Of the step that was finished last.
+  const TissueReport& report() const noexcept;
 
-  // ---- one step; @rt all of it: bounded, no allocation, no exception
-  /// Remembers where it is, for undo() and end_step(), and takes all forces away.
-  void begin_step() noexcept;
-  void clear_forces() noexcept;
-  void add_force(std::uint32_t node, const Vector3d& force) noexcept;  ///< dead load during the step, W [uN]
-  /// On a point of a surface triangle, by its weights on the three nodes (sum 1).
-  void add_force(const SurfaceTriangle& triangle, const Vector3d& weights, const Vector3d& force) noexcept;
-  /// Where a fixed node shall be at the end of this step. @pre fixed(node)
+  // ---- what acts on it from step to step; @rt
+  void clear_loads() noexcept;
+  void load(std::uint32_t node, const Vector3d& force) noexcept;  ///< adds a dead force, there until cleared [uN]
+  /// Where a fixed node shall be at the end of the step that was begun. @pre fixed(node)
   void hold(std::uint32_t node, const Vector3d& target) noexcept;
-  /// Moves x() towards the minimum of Phi for the forces so far; may be repeated within a step.
-  TissueReport solve() noexcept { return solve(-1); }
-  TissueReport solve(int iterations) noexcept;
-  /// d x_i / d f_j of this step, about: R_i G0_ij R_j^T of the matrix at rest [mm/uN]; zero for fixed nodes. Nodes not
-  /// on the surface: zero.
-  Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept;
-  /// Velocities from the positions. A state that is not finite is taken back to the start of the step, at rest.
-  TissueReport end_step() noexcept;
-  /// Back to the start of the step; begin_step() may follow.
-  void undo() noexcept;
+
+  // ---- one step with contact; @rt bounded, no allocation, no exception
+  const contact::TriangleMesh& surface() const noexcept override;
+  std::size_t nodes() const noexcept override;
+  const Vector3d* start() const noexcept override;
+  const Vector3d* x() const noexcept override;
+  void begin(double dt) noexcept override;
+  void linearise() noexcept override;
+  void push(std::uint32_t node, const Vector3d& force) noexcept override;
+  void solve() noexcept override;
+  const Vector3d* step() const noexcept override;
+  Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept override;
+  void advance(double fraction) noexcept override;
+  void go_back(double fraction) noexcept override;
+  void finish() noexcept override;
+  /// One step without contact: begin, settings.iterations moves at most, finish.
+  void step_alone(double dt) noexcept;
+  /// The moves alone, between begin() and finish(). @return linear solves
+  int settle(int iterations) noexcept;
 
   // ---- between steps
-  /// Puts the nodes anywhere. Fixed nodes too. @param x, v: (n); v empty = at rest
+  /// Puts the nodes anywhere, fixed ones too. @param x, v: (n); v empty = at rest
   void set_state(std::span<const Vector3d> x, std::span<const Vector3d> v = {}) noexcept;
-  void add_to(StateHash& hash) const noexcept;
+  void add_to(StateHash& hash) const noexcept override;
 
  private:
   struct Parts;
