@@ -57,6 +57,7 @@ struct Tissue::Parts {
   Factor<double> twofold;                ///< where nothing is fixed: the rigid motions need the digits
   std::vector<std::int32_t> surface_of;  ///< number among the free surface nodes, -1: none         (n)
   std::vector<float> response;           ///< G0 of free surface nodes, row-major                   (3ns x 3ns)
+  double rounding = 0;                   ///< of forces: what positions' last digits are worth [uN]
   std::size_t responders = 0;            ///< ns
 
   contact::TriangleMesh surface;
@@ -606,6 +607,10 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
     p.batches.push_back(b);
   }
 
+  double far = 0;
+  for (const Vector3d& at : p.model.nodes) far = std::max(far, at.norm());
+  p.rounding = 1e-14 * m.young * std::cbrt(shapes[0].volume) * far;
+
   // The matrix of a step at rest, over the free nodes.
   p.free_of.assign(n, 0);
   for (const std::uint32_t i : p.model.fixed) p.free_of[i] = -1;
@@ -929,7 +934,7 @@ void Tissue::finish() noexcept {
   for (std::size_t i = 0; i < p.x.size(); ++i)
     r.displacement = std::max(r.displacement, (p.x[i] - p.model.nodes[i]).norm());
   r.scale = std::max(r.load, p.element_force);
-  r.converged = r.residual <= p.settings.residual_target * r.scale;
+  r.converged = r.residual <= p.settings.residual_target * r.scale + p.rounding;
   p.look(r);
 }
 
@@ -943,7 +948,7 @@ int Tissue::settle(int iterations) noexcept {
     p.balance();
     double residual = 0;
     for (const std::uint32_t i : p.free) residual = std::max(residual, p.gradient[i].cwiseAbs().maxCoeff());
-    if (residual <= p.settings.residual_target * std::max(p.element_force, load) || k >= iterations) break;
+    if (residual <= p.settings.residual_target * std::max(p.element_force, load) + p.rounding || k >= iterations) break;
     solve();
     if (!p.search()) {
       if (p.pairs == 0) break;
