@@ -97,7 +97,8 @@ BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
   for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
 }
 
-std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept {
+std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
+                               const std::vector<Passage>* passages) noexcept {
   before_.swap(contacts_);
   contacts_.clear();
   std::size_t next = 0, lost = 0;  // in before_
@@ -111,6 +112,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
       const Moment moment{body, (1 - bodies.at) * body.moved()};
       const double near = s.radius + reach;
       for (std::uint32_t i = 0; i < n; ++i) {
+        if (soft && passages && passes(*passages, k, b, i - 0.5, i + 0.5)) continue;
         const Vector3d& x = s.x[i];
         const Vector3d& previous = i > 0 ? s.x[i - 1] : s.closed ? s.x[n - 1] : x;
         const Vector3d& following = i + 1 < n ? s.x[i + 1] : s.closed ? s.x[0] : x;

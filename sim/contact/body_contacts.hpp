@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "sim/contact/obstacle.hpp"
+#include "sim/contact/rings.hpp"
 #include "sim/contact/strand.hpp"
 
 namespace ligature::contact {
@@ -44,7 +45,9 @@ class BodyContacts {
   void begin() noexcept { contacts_ = known_; }
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * bodies), no allocation
-  std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept;
+  /// @param passages where strands are inside a body and touch its surface no more, or null
+  std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
+                   const std::vector<Passage>* passages = nullptr) noexcept;
 
   /// In ascending order of strand, body, vertex, number.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }

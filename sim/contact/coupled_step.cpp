@@ -55,6 +55,7 @@ double thickest(const Strand* strands, std::size_t count) {
 CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts)
     : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
       body_contacts_(std::max(most_contacts, 4 * most_vertices)),
+      rings_(kMostRings),
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
@@ -89,7 +90,11 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   double furthest = 0;
   for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->moved().norm());
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
-  body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter);
+  rings_.follow(strands, bodies_);
+  body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter,
+                      &rings_.passages());
+  for (const Ring& r : rings_.list())
+    if (!r.left) return true;
   return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
     const double moved = bodies.body[c.contact.pair.edge_b]->moved().norm();
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
@@ -123,12 +128,20 @@ void CoupledStep::visit_soft(const Visit& visit) const noexcept {
     if (SoftBody* const body = bodies_.soft_of(b)) visit(*body);
 }
 
+std::uint32_t CoupledStep::number_of(const SoftBody& body) const noexcept {
+  std::uint32_t b = 0;
+  while (bodies_.soft_of(b) != &body) ++b;
+  return b;
+}
+
 template <class Visit>
 void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   std::vector<StrandContact>& between = contacts_.contacts();
-  for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], j, false);
+  for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], Row{j, Row::Of::strands});
   std::vector<BodyContact>& with = body_contacts_.contacts();
-  for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, j, true);
+  for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, Row{j, Row::Of::body});
+  std::vector<StrandContact>& in = rings_.contacts();
+  for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
@@ -219,6 +232,7 @@ double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
   for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
+  for (const StrandContact& c : rings_.contacts()) worst = std::max(worst, -c.gap);
   return worst;
 }
 
@@ -231,7 +245,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   rows_.clear();
   chosen_.clear();
   axes_.clear();
-  visit_contacts([&](const StrandContact& c, std::size_t number, bool of_body) {
+  visit_contacts([&](const StrandContact& c, const Row& row) {
     const Vector3d moving = relative(c, systems);
     const double left = c.gap + c.dip + c.normal.dot(moving);
     if (left > margin && c.force.isZero(0)) return;
@@ -245,10 +259,10 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     q = axes.transpose() * (slid_so_far(c, systems) + moving);
     q[0] = left;
     f = axes.transpose() * c.force;
-    mu_[r] = !of_body                         ? settings.friction
+    mu_[r] = row.of == Row::Of::strands       ? settings.friction
              : bodies_.soft_of(c.pair.edge_b) ? settings.soft_friction
                                               : settings.body_friction;
-    rows_.push_back({number, of_body});
+    rows_.push_back(row);
     chosen_.push_back(c);
     axes_.push_back(axes);
   });
@@ -285,7 +299,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
                                     std::max(cone.residual_target, kForcing * settings.step.residual_target));
   cone.motion_target = std::clamp(kForcing * moved_, kLeastMotionTarget * thickest(strands, count),
                                   kMostMotionTarget * thickest(strands, count));
-  cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of_body; });
+  cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
@@ -307,13 +321,13 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
 // What contacts with one soft body have to do with each other by way of it.
 void CoupledStep::add_soft_coupling() noexcept {
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (!rows_[i].of_body) continue;
+    if (rows_[i].of == Row::Of::strands) continue;
     const StrandContact& a = chosen_[i];
     const SoftBody* const body = bodies_.soft_of(a.pair.edge_b);
     if (!body) continue;
     for (std::size_t j = 0; j <= i; ++j) {
       const StrandContact& b = chosen_[j];
-      if (!rows_[j].of_body || b.pair.edge_b != a.pair.edge_b) continue;
+      if (rows_[j].of == Row::Of::strands || b.pair.edge_b != a.pair.edge_b) continue;
       coupling_.add(i, j, axes_[i].transpose() * compliance_between(*body, a.on, b.on) * axes_[j]);
     }
   }
@@ -342,10 +356,10 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
       worst = std::max(worst, systems[k].imbalance_at(v));
     }
   };
-  visit_contacts([&](const StrandContact& c, std::size_t, bool of_body) {
+  visit_contacts([&](const StrandContact& c, const Row& row) {
     if (c.gap > margin && c.force.isZero(0)) return;
     mark(c.pair.strand_a, c.pair.edge_a);
-    if (!of_body) mark(c.pair.strand_b, c.pair.edge_b);
+    if (row.of == Row::Of::strands) mark(c.pair.strand_b, c.pair.edge_b);
   });
   return worst;
 }
@@ -362,6 +376,17 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
   }
+  // A strand that moves along a rim is turned back by it, within the clearance.
+  for (std::size_t i = 0; i < rings_.list().size(); ++i) {
+    const StrandContact& c = rings_.contacts()[i];
+    const double pressed = c.normal.dot(c.force);
+    if (!(pressed > 0)) continue;
+    const Strand& s = strands[c.pair.strand_a];
+    const Vector3d along = curve_at(s, rings_.list()[i].u).d1.normalized();
+    const Blend at = blend_at(s, c.pair.edge_a, c.sa);
+    const double per = pressed / std::max(rings_.list()[i].aside, 0.5 * rings_.list()[i].clearance);
+    systems[c.pair.strand_a].stiffen(at.vertex, at.weight, std::sqrt(per) * along.cross(c.normal));
+  }
 }
 
 // The part of the move to the trial that keeps the clearance.
@@ -369,7 +394,9 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
                                   const CoupledSettings& settings, CoupledOutcome& out) noexcept {
   double part = settings.between ? clearance_.fraction(strands, count, trial_of_.data()) : 1.0;
   visit_soft([&](const SoftBody& body) {
-    part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}).fraction);
+    part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}, 1,
+                                    &rings_.passages(), number_of(body))
+                              .fraction);
   });
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
@@ -432,7 +459,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     stage(StepStage::integrate);
     if (iteration > 0) {
       bodies_.at = motion;
-      if (body_contacts_.find(strands, count, bodies_, body_reach) > 0) out.overflow = true;
+      rings_.follow(strands, bodies_);
+      if (body_contacts_.find(strands, count, bodies_, body_reach, &rings_.passages()) > 0) out.overflow = true;
     }
     if (iteration > 0 && settings.between) {
       if (2 * travelled + kContactReach * diameter > reach_) {
@@ -447,7 +475,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       }
     }
     cut = false;
-    visit_contacts([&](const StrandContact& c, std::size_t, bool) {
+    visit_contacts([&](const StrandContact& c, const Row&) {
       if (c.force.isZero(0)) return;
       push(systems, c, c.force, false);
       load = std::max(load, c.force.norm());
@@ -544,7 +572,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       bool passes = false;
       visit_soft([&](const SoftBody& body) {
         const SoftMotion motion_of{body.step(), nullptr, fraction};
-        passes = passes || look_soft(strands, count, trial_of_.data(), body, motion_of, kAuditShare).found > 0;
+        passes = passes || look_soft(strands, count, trial_of_.data(), body, motion_of, kAuditShare, &rings_.passages(),
+                                     number_of(body))
+                                   .found > 0;
       });
       return passes;
     };
@@ -602,8 +632,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     bool passes = false;
     visit_soft([&](const SoftBody& body) {
-      passes = passes ||
-               look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare).found > 0;
+      passes = passes || look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare,
+                                   &rings_.passages(), number_of(body))
+                                 .found > 0;
     });
     if (passes) break;
     visit_soft([](SoftBody& body) { body.go_back(0.5); });

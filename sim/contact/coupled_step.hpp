@@ -23,6 +23,7 @@
 #include "sim/contact/cone_problem.hpp"
 #include "sim/contact/continuous.hpp"
 #include "sim/contact/coupling.hpp"
+#include "sim/contact/rings.hpp"
 #include "sim/contact/strand_contacts.hpp"
 #include "sim/contact/thread_system.hpp"
 #include "sim/contact/tolerances.hpp"
@@ -35,7 +36,7 @@ struct CoupledSettings {
   ConeSettings cone;
   double friction = 0;       ///< mu between strands
   double body_friction = 0;  ///< mu between strands and rigid bodies
-  double soft_friction = 0;  ///< mu between strands and bodies that deform
+  double soft_friction = 0;  ///< mu between strands and bodies that deform, rims of holes in them too
   bool between = true;       ///< strands touch each other; else they pass through
 };
 
@@ -64,6 +65,7 @@ struct StageWatch {
 class CoupledStep {
  public:
   static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
+  static constexpr std::size_t kMostRings = 64;
 
   /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
   CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
@@ -89,11 +91,14 @@ class CoupledStep {
 
   StrandContacts& contacts() noexcept { return contacts_; }
   const StrandContacts& contacts() const noexcept { return contacts_; }
+  Rings& rings() noexcept { return rings_; }
+  const Rings& rings() const noexcept { return rings_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// What is carried from step to step.
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
+    rings_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
     hash.add(moved_);
@@ -104,17 +109,20 @@ class CoupledStep {
 
  private:
   struct Row {
-    std::size_t contact = 0;  ///< in contacts_, or in body_contacts_
-    bool of_body = false;
+    enum class Of : std::uint8_t { strands, body, ring };
+    std::size_t contact = 0;  ///< in contacts_, body_contacts_ or rings_
+    Of of = Of::strands;
   };
   StrandContact& contact_of(const Row& row) noexcept {
-    return row.of_body ? body_contacts_.contacts()[row.contact].contact : contacts_.contacts()[row.contact];
+    if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];
+    return row.of == Row::Of::body ? body_contacts_.contacts()[row.contact].contact : rings_.contacts()[row.contact];
   }
-  /// visit(contact, number, of_body) for those between strands, then for those with bodies.
+  /// visit(contact, row) for those between strands, then for those with bodies, then for rings.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
   void visit_soft(const Visit& visit) const noexcept;
+  std::uint32_t number_of(const SoftBody& body) const noexcept;
   void add_soft_coupling() noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
@@ -134,6 +142,7 @@ class CoupledStep {
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
   BodyContacts body_contacts_;
+  Rings rings_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation
   CrossingGuard guard_;

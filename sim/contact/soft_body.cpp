@@ -33,16 +33,19 @@ bool plane_separates(const Moving& m, const Vector3d& n, double least) {
 }  // namespace
 
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
-                      const SoftMotion& motion, double share) noexcept {
+                      const SoftMotion& motion, double share, const std::vector<Passage>* passages,
+                      std::uint32_t number) noexcept {
   SoftVerdict out;
   const TriangleMesh& mesh = body.surface();
   double furthest = 0;
   for (std::size_t v = 0; v < mesh.vertices(); ++v)
     furthest = std::max(furthest, motion.of(static_cast<std::uint32_t>(v)).squaredNorm());
   furthest = std::sqrt(furthest);
-  for (std::size_t k = 0; k < count; ++k) {
+  for (std::uint32_t k = 0; k < count; ++k) {
     const Strand& s = strands[k];
     for (std::size_t j = 0; j < s.edges(); ++j) {
+      const auto edge = static_cast<double>(j);
+      if (passages && passes(*passages, k, number, edge, edge + 1)) continue;
       Moving m;
       m.edge = {s.x[j], s.x[s.next(j)]};
       m.edge_by = {x1[k][j] - m.edge[0], x1[k][s.next(j)] - m.edge[1]};

@@ -16,6 +16,7 @@
 
 #include "sim/base/hash.hpp"
 #include "sim/contact/mesh.hpp"
+#include "sim/contact/rings.hpp"
 #include "sim/contact/strand.hpp"
 
 namespace ligature::contact {
@@ -67,8 +68,10 @@ struct SoftVerdict {
 /// While vertices go straight from x to x1 and nodes as told: no centreline comes nearer to the surface than share
 /// times a twentieth of its radius, or half of where it begins. Proven triangle by triangle: by a plane that separates
 /// both at both ends of the move, else by conservative advancement [Mirtich 1996].
-/// @param x1 one array a strand, where its vertices would end. @rt bounded, no allocation
+/// @param x1 one array a strand, where its vertices would end @param passages of strands through the body of this
+/// number: not looked at there; or null. @rt bounded, no allocation
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
-                      const SoftMotion& motion, double share = 1) noexcept;
+                      const SoftMotion& motion, double share = 1, const std::vector<Passage>* passages = nullptr,
+                      std::uint32_t number = 0) noexcept;
 
 }  // namespace ligature::contact

@@ -1,0 +1,125 @@
+#include "sim/contact/rings.hpp"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <cmath>
+
+#include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/soft_body.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr int kMostSteps = 30;           // of Newton's method for the place in a ring
+constexpr double kMostStride = 1;        // of one of them [edges]
+constexpr double kSamePlace = 1e-12;     // [edges]
+constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
+
+// The place nearest to p, from u on.
+double nearest_from(const Strand& s, double u, const Vector3d& p) {
+  const double last = static_cast<double>(s.edges());
+  for (int k = 0; k < kMostSteps; ++k) {
+    const CurvePoint c = curve_at(s, u);
+    const double slope = c.d1.dot(c.p - p), bend = c.d1.squaredNorm() + c.d2.dot(c.p - p);
+    const double step = bend > 0.1 * c.d1.squaredNorm() ? -slope / bend : -slope / c.d1.squaredNorm();
+    const double before = u;
+    u += std::clamp(step, -kMostStride, kMostStride);
+    if (!s.closed) u = std::clamp(u, 0.0, last);
+    if (!(std::abs(u - before) > kSamePlace)) break;
+  }
+  if (s.closed) u -= last * std::floor(u / last);
+  return u;
+}
+
+}  // namespace
+
+Rings::Rings(std::size_t most) {
+  list_.reserve(most);
+  contacts_.reserve(most);
+  passages_.reserve(most);
+}
+
+void Rings::renew() noexcept {
+  contacts_.clear();
+  for (const Ring& r : list_) {
+    StrandContact c;
+    c.pair = {r.strand, 0, kNoStrand, r.body};
+    c.kind = StrandContact::Kind::beside;
+    c.normal.setZero();
+    c.on = r.on;
+    contacts_.push_back(c);
+  }
+}
+
+bool Rings::on(std::uint32_t strand) const noexcept {
+  return std::any_of(list_.begin(), list_.end(), [&](const Ring& r) { return r.strand == strand && !r.left; });
+}
+
+void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
+  passages_.clear();
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    Ring& r = list_[i];
+    StrandContact& c = contacts_[i];
+    const Strand& s = strands[r.strand];
+    const SoftBody& body = *bodies.soft_of(r.body);
+    Vector3d centre = Vector3d::Zero();
+    for (std::size_t k = 0; k < 3; ++k)
+      centre += r.on.weight[static_cast<Eigen::Index>(k)] * body.x()[body.surface().triangle(r.on.triangle)[k]];
+    r.u = nearest_from(s, r.u, centre);
+    const CurvePoint at = curve_at(s, r.u);
+    const Vector3d along = at.d1.normalized();
+    const Vector3d off = at.p - centre, across = off - along.dot(off) * along;
+    r.clearance = std::max(r.radius - s.radius, kLeastClearance * s.radius);
+    r.aside = across.norm();
+    const double last = static_cast<double>(s.edges());
+    r.left = !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
+    c.on = r.on;
+    const double edge = std::min(std::floor(r.u), last - 1);
+    c.pair.edge_a = static_cast<std::uint32_t>(edge);
+    c.sa = r.u - edge;
+    if (r.left) {
+      c.force.setZero();
+      c.gap = r.clearance;
+      continue;
+    }
+    c.gap = r.clearance - r.aside;
+    const Vector3d before = c.normal;
+    if (r.aside > 1e-3 * r.clearance)
+      c.normal = -across / r.aside;
+    else if (c.normal.isZero(0))
+      c.normal = along.unitOrthogonal();
+    if (!c.force.isZero(0)) {
+      const double pressed = before.dot(c.force);
+      const Vector3d rest = c.force - pressed * before;
+      c.force = pressed * c.normal + (rest - c.normal.dot(rest) * c.normal);
+    }
+  }
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    Ring& r = list_[i];
+    // The end that has left the other ring of the channel is now inside the wall.
+    for (const std::size_t o : {i - 1, i + 1})
+      if (o < list_.size() && list_[o].channel == r.channel && list_[o].left) r.to_last = list_[o].u > r.u;
+    if (r.left) continue;
+    const Strand& s = strands[r.strand];
+    const double wide = (r.radius + s.radius) / s.length_of(contacts_[i].pair.edge_a);
+    const bool paired = i + 1 < list_.size() && list_[i + 1].channel == r.channel && !list_[i + 1].left;
+    if (paired) {
+      const double other = list_[i + 1].u;
+      passages_.push_back({r.strand, r.body, std::min(r.u, other) - wide, std::max(r.u, other) + wide});
+      ++i;
+    } else if (r.to_last) {
+      passages_.push_back({r.strand, r.body, r.u - wide, static_cast<double>(s.edges()) + 1});
+    } else {
+      passages_.push_back({r.strand, r.body, -1, r.u + wide});
+    }
+  }
+}
+
+void Rings::add_to(StateHash& hash) const noexcept {
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    hash.add(list_[i].u);
+    for (const double f : contacts_[i].force) hash.add(f);
+  }
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,83 @@
+#pragma once
+/// Holes in soft bodies that strands run through: a suture's channel has one where it enters the wall and one where it
+/// leaves it.
+///
+/// A ring is a round hole about a place of the surface. The strand's centreline stays within `clearance` of it,
+/// measured across the strand,
+///
+///   |c(u) - p| <= clearance,   c'(u) . (c(u) - p) = 0
+///
+/// and where it lies against the rim that is a contact like any other: normal force from the rim inwards, Coulomb
+/// friction across it, so that a strand that turns by phi at a rim and slides has exp(mu phi) of tension ratio (with
+/// the bending correction of a pulley without width). Vertices run through a ring in both directions; nothing is tied
+/// to them.
+///
+/// Between the two rings of a channel, and from a single one to the strand's end, a strand is inside the wall: there it
+/// has no contact with the surface (Passage).
+/// Differs from the thesis (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes
+/// on through the wall with its stiffness, and tension on both sides differs by friction.
+#include <Eigen/Core>
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/hash.hpp"
+#include "sim/contact/obstacle.hpp"
+#include "sim/contact/strand.hpp"
+
+namespace ligature::contact {
+
+inline constexpr std::uint32_t kNoRing = 0xffffffffu;
+
+struct Ring {
+  std::uint32_t strand = 0;
+  std::uint32_t body = 0;  ///< a soft one, among Bodies
+  SurfacePlace on;         ///< its centre
+  double radius = 0;       ///< of the hole; what the strand leaves of it is the clearance [mm]
+  double u = 0;            ///< where the strand is in it, in edges from its first vertex
+  std::uint32_t channel = 0;
+  bool to_last = true;   ///< alone in its channel: the strand's last vertex is inside, else its first
+  bool left = false;     ///< the strand's end has slid out of it
+  double clearance = 0;  ///< [mm]
+  double aside = 0;      ///< of the strand from the centre [mm]
+};
+
+/// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex.
+struct Passage {
+  std::uint32_t strand = 0, body = 0;
+  double from = 0, to = 0;
+};
+/// Whether the stretch from..to of a strand lies, in part, in a passage through this body.
+inline bool passes(const std::vector<Passage>& passages, std::uint32_t strand, std::uint32_t body, double from,
+                   double to) noexcept {
+  for (const Passage& p : passages)
+    if (p.strand == strand && p.body == body && p.from <= to && from <= p.to) return true;
+  return false;
+}
+
+class Rings {
+ public:
+  explicit Rings(std::size_t most);
+
+  /// The rings, with what is known of them; the two of a channel side by side. Whoever changes the list calls forget().
+  std::vector<Ring>& list() noexcept { return list_; }
+  const std::vector<Ring>& list() const noexcept { return list_; }
+  /// Contacts are those of the list anew, without forces.
+  void renew() noexcept;
+
+  /// Where strands are in their rings now; normals and forces turn along. @rt O(rings), no allocation
+  void follow(const Strand* strands, const Bodies& bodies) noexcept;
+  /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
+  std::vector<StrandContact>& contacts() noexcept { return contacts_; }
+  const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
+  const std::vector<Passage>& passages() const noexcept { return passages_; }
+  bool on(std::uint32_t strand) const noexcept;
+
+  void add_to(StateHash& hash) const noexcept;
+
+ private:
+  std::vector<Ring> list_;
+  std::vector<StrandContact> contacts_;
+  std::vector<Passage> passages_;
+};
+
+}  // namespace ligature::contact
