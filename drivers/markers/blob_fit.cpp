@@ -1,6 +1,5 @@
 #include "drivers/markers/blob_fit.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -13,10 +12,13 @@ namespace {
 
 using namespace lanes;
 
-constexpr int kUnknowns = 10;   // x y r sxx sxy syy A gx gy gd
-constexpr int kResidual = 10;   // rows of the normal matrix beside the unknowns': the residual ...
-constexpr int kRoundness = 11;  // ... and a parameter that is 0 for the ball's outline and 1 for a circle
-constexpr int kRows = 12;
+constexpr std::size_t kUnknowns = 10;   // x y r sxx sxy syy A gx gy gd
+constexpr std::size_t kResidual = 10;   // rows of the normal matrix beside the unknowns': the residual ...
+constexpr std::size_t kRoundness = 11;  // ... and a parameter that is 0 for the ball's outline and 1 for a circle
+constexpr std::size_t kRows = 12;
+using Rows = std::array<Lane, kRows>;
+constexpr std::size_t kGroups = kFitPixels / kLanes;
+constexpr float kMedianSquare = 0.455F;          // of a normal deviate
 constexpr float kRobust2 = 64;                   // squared sigmas at which a residual's weight is a quarter
 constexpr float kPsi = 1 / 0.917F;               // undoes what psi takes from a normal deviate's square
 constexpr double kSure = 0.97;                   // ... and from the sum of weights, which costs next to no precision
@@ -29,42 +31,51 @@ constexpr float kFar = 3;                        // widths of the rim beyond it 
 constexpr float kGrossShare = 0.2F, kGross = 9;  // a misfit beyond both, of the level and noise variances
 constexpr float kPi = 3.14159265F;
 
-/// The model and its parts at some pixels.
+/// The model and its parts at eight pixels.
 struct Model {
-  Lane nx, ny, flat;    // outward normal of the rim; 1 / |grad rho|
-  Lane x, inverse_tau;  // distance to the rim over its width; 1 / width [1/px]
-  Lane share, slope;    // covered; its derivative by x
-  Lane X, Y, D, h;      // place on the disc; light
-  Lane rho, round;      // distance from the centre in the outline's coordinates, and in pixels, squared
+  Lane nx, ny, flat;          // outward normal of the rim; 1 / |grad rho|
+  Lane x, tau, inverse_tau;   // distance to the rim over its width; width [px]
+  Lane lean, inward;          // of the normal, as EdgeProfile wants it; what a pixel inwards is in X, Y times rho
+  Lane share, slope;          // covered; its derivative by x
+  Lane qx, qy, rho, inv_rho;  // from the centre in the outline's coordinates
+  Lane beyond_round;          // rho less the distance in pixels
+  Lane X, Y, D, h;            // place on the disc; light
 };
 
+/// In three strides, each for all pixels before the next: a stride is a chain of roots and quotients that the processor
+/// can only overlap with other pixels' chains.
 struct Kernel {
   const BlobEstimate& b;
   const OutlineShape& shape;
   const EdgeProfile& profile = EdgeProfile::shared();
 
-  void operator()(const Lane& px, const Lane& py, Model& m) const noexcept {
+  void outline(const Lane& px, const Lane& py, Model& m) const noexcept {
     const auto& W = shape.M_inverse;
     const Lane dx = px - b.x, dy = py - b.y;
-    const Lane qx = W[0] * dx + W[1] * dy, qy = W[2] * dx + W[3] * dy;
-    m.rho = more(root(qx * qx + qy * qy), spread(1e-4F)), m.round = dx * dx + dy * dy;
+    m.qx = W[0] * dx + W[1] * dy, m.qy = W[2] * dx + W[3] * dy;
+    m.rho = more(root(m.qx * m.qx + m.qy * m.qy), spread(1e-4F));
+    m.beyond_round = m.rho - root(dx * dx + dy * dy);
     // v = rho^2 grad log rho points along the rim's normal.
-    const Lane vx = W[0] * qx + W[2] * qy, vy = W[1] * qx + W[3] * qy;
+    const Lane vx = W[0] * m.qx + W[2] * m.qy, vy = W[1] * m.qx + W[3] * m.qy;
     const Lane v = more(root(vx * vx + vy * vy), spread(1e-4F));
-    const Lane both = 1.0F / (v * m.rho), inv_v = both * m.rho, inv_rho = both * v;
-    m.flat = m.rho * inv_v;
+    const Lane both = 1.0F / (v * m.rho), inv_v = both * m.rho;
+    m.inv_rho = both * v, m.flat = m.rho * inv_v, m.inward = v * m.inv_rho;
     m.nx = vx * inv_v, m.ny = vy * inv_v;
+  }
+  void edge(Model& m) const noexcept {
     const Lane wide = m.nx * (b.blur[0] * m.nx + 2 * b.blur[1] * m.ny) + b.blur[2] * m.ny * m.ny;
-    const Lane tau = root(more(wide, Lane{}) + 1.0F / 12);
+    m.tau = root(more(wide, Lane{}) + 1.0F / 12);
     const Lane ax = size(m.nx), ay = size(m.ny), larger = more(more(ax, ay), spread(1e-6F));
-    const Lane over = 1.0F / (tau * larger), lean = less(ax, ay) * tau * over;
-    m.inverse_tau = larger * over;
+    const Lane over = 1.0F / (m.tau * larger);
+    m.lean = less(ax, ay) * m.tau * over, m.inverse_tau = larger * over;
     m.x = (b.r - m.rho) * m.flat * m.inverse_tau;
-    profile.at((1.0F / 12) * m.inverse_tau * m.inverse_tau, lean, m.x, m.share, m.slope);
+  }
+  void light(Model& m) const noexcept {
+    profile.at((1.0F / 12) * m.inverse_tau * m.inverse_tau, m.lean, m.x, m.share, m.slope);
     // What reaches a pixel beside the rim was lit further in: E[u | u > 0], u normal about its place, tau wide.
-    const Lane depth = tau * (m.x + m.slope / more(m.share, spread(1e-3F))) * v * inv_rho;
-    const Lane on_disc = less(more(b.r - depth, Lane{}), spread(b.r)) * inv_rho * (1 / b.r);
-    m.X = qx * on_disc, m.Y = qy * on_disc;
+    const Lane depth = m.tau * (m.x + m.slope / more(m.share, spread(1e-3F))) * m.inward;
+    const Lane on_disc = less(more(b.r - depth, Lane{}), spread(b.r)) * m.inv_rho * (1 / b.r);
+    m.X = m.qx * on_disc, m.Y = m.qy * on_disc;
     m.D = root(more(1.0F - m.X * m.X - m.Y * m.Y, Lane{})) - 0.5F;
     m.h = more(1.0F + b.light[0] * m.X + b.light[1] * m.Y + b.light[2] * m.D, spread(0.05F));
   }
@@ -93,7 +104,7 @@ Window window_of(const Patch& patch, const BlobEstimate& b, const OutlineShape& 
 }
 
 struct Pixels {
-  alignas(32) std::array<float, kFitPixels> x, y, share;
+  alignas(32) std::array<float, kFitPixels + 1> x, y, share;
   int count = 0;
 };
 
@@ -102,70 +113,194 @@ void gather(const Patch& patch, const BlobEstimate& b, const OutlineShape& shape
   const Window w = window_of(patch, b, shape, spare);
   const auto& W = shape.M_inverse;
   const float far = reach_of(b, spare), far2 = far * far;
-  const auto near_enough = [&](int x, int y) {
-    const float dx = static_cast<float>(patch.x0 + x) - b.x, dy = static_cast<float>(patch.y0 + y) - b.y;
-    const float qx = W[0] * dx + W[1] * dy, qy = W[2] * dx + W[3] * dy;
-    return patch.use[static_cast<std::size_t>(y * patch.width + x)] != 0 && qx * qx + qy * qy < far2;
+  // Of a row those with |q|^2 < far^2, q = W (p - c): between the roots of a square equation in x.
+  const float a = W[0] * W[0] + W[2] * W[2];
+  const auto span = [&](int y, int& from, int& to) {
+    const float dy = static_cast<float>(patch.y0 + y) - b.y;
+    const float half = (W[0] * W[1] + W[2] * W[3]) * dy / a, rest = (W[1] * W[1] + W[3] * W[3]) * dy * dy - far2;
+    const float square = half * half - rest / a;
+    from = 0, to = -1;
+    if (!(square > 0)) return;
+    const float middle = b.x - half - static_cast<float>(patch.x0), wide = std::sqrt(square);
+    from = std::max(w.x0, static_cast<int>(std::ceil(middle - wide)));
+    to = std::min(w.x1, static_cast<int>(std::floor(middle + wide)));
   };
-  const float area = kPi * far2;  // det M = 1
-  int usable = static_cast<int>(area) + 1;
-  if (usable > kFitPixels) {
-    usable = 0;
-    for (int y = w.y0; y <= w.y1; ++y)
-      for (int x = w.x0; x <= w.x1; ++x) usable += near_enough(x, y);
-  }
-  const int every = (usable + kFitPixels - 1) / kFitPixels;
-  out.count = 0;
+  int all = 0, from = 0, to = 0;
+  for (int y = w.y0; y <= w.y1; ++y) span(y, from, to), all += std::max(0, to - from + 1);
+  const int every = std::max(1, (all + kFitPixels - 1) / kFitPixels);
+  // Written first, then kept or not: no branch to guess.
+  std::size_t count = 0;
   int turn = 0;
-  for (int y = w.y0; y <= w.y1; ++y)
-    for (int x = w.x0; x <= w.x1; ++x) {
-      if (!near_enough(x, y) || ++turn < every || out.count == kFitPixels) continue;
-      turn = 0;
-      const std::size_t k = static_cast<std::size_t>(out.count++);
-      out.x[k] = static_cast<float>(patch.x0 + x), out.y[k] = static_cast<float>(patch.y0 + y);
-      out.share[k] = patch.share[static_cast<std::size_t>(y * patch.width + x)];
+  for (int y = w.y0; y <= w.y1; ++y) {
+    span(y, from, to);
+    const std::size_t row = static_cast<std::size_t>(y * patch.width);
+    for (int x = from; x <= to; ++x) {
+      const std::size_t i = row + static_cast<std::size_t>(x);
+      turn += patch.use[i] != 0;
+      const bool taken = turn >= every;
+      turn = taken ? 0 : turn;
+      out.x[count] = static_cast<float>(patch.x0 + x), out.y[count] = static_cast<float>(patch.y0 + y);
+      out.share[count] = patch.share[i];
+      count += taken;
     }
+  }
+  out.count = static_cast<int>(count);
   for (std::size_t k = static_cast<std::size_t>(out.count); k % kLanes != 0; ++k)
     out.x[k] = out.y[k] = 1e6F, out.share[k] = 0;
 }
 
-/// Of those that are not zero. Puts the numbers in another order.
-float median(std::array<float, kFitPixels>& numbers, int count) noexcept {
-  std::size_t some = 0;
-  for (std::size_t i = 0; i < static_cast<std::size_t>(count); ++i) {
-    const float x = numbers[i];
-    numbers[some] = x, some += x > 0;
+/// Median of those that are not zero, to 2 %, between 2^-26 and 4; `some` of them are. By halving: as many looks at all
+/// of them whatever they are.
+float median(const std::array<float, kFitPixels>& numbers, std::size_t groups, float some) noexcept {
+  auto low = std::bit_cast<std::int32_t>(0x1p-26F), high = std::bit_cast<std::int32_t>(4.0F);
+  for (int halving = 0; halving < 12; ++halving) {
+    const std::int32_t middle = low + (high - low) / 2;
+    const Lane at = spread(std::bit_cast<float>(middle));
+    Bits above{};
+    for (std::size_t g = 0; g < groups; ++g) above -= load(numbers.data() + kLanes * g) > at;
+    std::int32_t count = 0;
+    for (int i = 0; i < kLanes; ++i) count += above[i];
+    (2 * static_cast<float>(count) > some ? low : high) = middle;
   }
-  const auto middle = numbers.begin() + static_cast<std::ptrdiff_t>(some / 2);
-  std::nth_element(numbers.begin(), middle, numbers.begin() + static_cast<std::ptrdiff_t>(some));
-  return *middle;
+  return std::bit_cast<float>(high);
 }
 
 /// Sums of products of rows, all with all: nine of them at a time stay in registers.
 class Gram {
  public:
-  Gram(const float (&rows)[kRows][kFitPixels], int count) noexcept {
+  Gram(const std::array<Rows, kGroups>& rows, std::size_t groups) noexcept {
     static_assert(kRows % 3 == 0);
-    for (int a = 0; a < kRows; a += 3)
-      for (int b = a; b < kRows; b += 3) block(rows, a, b, count);
+    for (std::size_t a = 0; a < kRows; a += 3)
+      for (std::size_t b = a; b < kRows; b += 3) block(rows, a, b, groups);
   }
-  double operator()(int a, int b) const noexcept { return static_cast<double>(a < b ? sums_[a][b] : sums_[b][a]); }
+  double operator()(std::size_t a, std::size_t b) const noexcept {
+    return static_cast<double>(a < b ? sums_[a][b] : sums_[b][a]);
+  }
 
  private:
-  void block(const float (&rows)[kRows][kFitPixels], int a, int b, int count) noexcept {
+  void block(const std::array<Rows, kGroups>& rows, std::size_t a, std::size_t b, std::size_t groups) noexcept {
     Lane s[3][3]{};
-    for (int at = 0; at < count; at += kLanes) {
-      const Lane a0 = load(rows[a] + at), a1 = load(rows[a + 1] + at), a2 = load(rows[a + 2] + at);
-      const Lane b0 = load(rows[b] + at), b1 = load(rows[b + 1] + at), b2 = load(rows[b + 2] + at);
+    for (std::size_t g = 0; g < groups; ++g) {
+      const Rows& r = rows[g];
+      const Lane a0 = r[a], a1 = r[a + 1], a2 = r[a + 2], b0 = r[b], b1 = r[b + 1], b2 = r[b + 2];
       s[0][0] = fused(a0, b0, s[0][0]), s[0][1] = fused(a0, b1, s[0][1]), s[0][2] = fused(a0, b2, s[0][2]);
       s[1][0] = fused(a1, b0, s[1][0]), s[1][1] = fused(a1, b1, s[1][1]), s[1][2] = fused(a1, b2, s[1][2]);
       s[2][0] = fused(a2, b0, s[2][0]), s[2][1] = fused(a2, b1, s[2][1]), s[2][2] = fused(a2, b2, s[2][2]);
     }
-    for (int i = 0; i < 3; ++i)
-      for (int k = 0; k < 3; ++k) sums_[a + i][b + k] = sum(s[i][k]);
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t k = 0; k < 3; ++k) sums_[a + i][b + k] = sum(s[i][k]);
   }
   float sums_[kRows][kRows];
 };
+
+/// A d = y, with two columns more beside A: y, and the product with the parameter of roundness. Cholesky, A = U^T U.
+class NormalEquations {
+ public:
+  std::array<double, kUnknowns> step{};  ///< d
+  double gain = 0;                       ///< y A^-1 y: the step beside its own error, squared
+  double round_gain = 0;                 ///< by how much chi^2 falls when the outline becomes a circle
+
+  explicit NormalEquations(const Gram& gram) noexcept
+      : round_square_(gram(kRoundness, kRoundness)), round_residual_(gram(kResidual, kRoundness)) {
+    for (std::size_t i = 0; i < kUnknowns; ++i) {
+      for (std::size_t k = i; k < kUnknowns; ++k) rows_[i][k] = gram(i, k);
+      rows_[i][kResidual] = gram(i, kResidual), rows_[i][kRoundness] = gram(i, kRoundness);
+    }
+  }
+  /// Unknown i is believed to need a step of `by`, with this weight.
+  void expect(std::size_t i, double weight, double by) noexcept {
+    rows_[i][i] += weight, rows_[i][kResidual] += weight * by;
+  }
+  /// false: singular or not finite
+  bool solve() noexcept {
+    for (std::size_t j = 0; j < kUnknowns; ++j) {
+      if (!(rows_[j][j] > 0)) return false;
+      const double inverse = 1 / std::sqrt(rows_[j][j]);
+      for (std::size_t k = j; k < kRows; ++k) rows_[j][k] *= inverse;
+      for (std::size_t i = j + 1; i < kUnknowns; ++i) {
+        const double factor = rows_[j][i];
+        for (std::size_t k = i; k < kRows; ++k) rows_[i][k] -= factor * rows_[j][k];
+      }
+    }
+    double across = 0, square = 0;
+    for (std::size_t i = kUnknowns; i-- > 0;) {
+      double rest = rows_[i][kResidual];
+      for (std::size_t k = i + 1; k < kUnknowns; ++k) rest -= rows_[i][k] * step[k];
+      step[i] = rest / rows_[i][i];
+      gain += rows_[i][kResidual] * rows_[i][kResidual];
+      across += rows_[i][kResidual] * rows_[i][kRoundness], square += rows_[i][kRoundness] * rows_[i][kRoundness];
+    }
+    // A parameter of the outline's way to a circle, all else free: chi^2 falls by 2 s (its residual) - s^2 (its
+    // square).
+    round_gain = 2 * (round_residual_ - across) - (round_square_ - square);
+    return std::isfinite(gain) && std::all_of(step.begin(), step.end(), [](double d) { return std::isfinite(d); });
+  }
+  /// After solve(): makes covariance() known.
+  void invert() noexcept {
+    for (std::size_t j = 0; j < kUnknowns; ++j)
+      for (std::size_t i = j + 1; i-- > 0;) {  // column j of U^-1, upwards
+        double rest = i == j ? 1 : 0;
+        for (std::size_t k = i + 1; k <= j; ++k) rest -= rows_[i][k] * inverse_[j][k];
+        inverse_[j][i] = rest / rows_[i][i];
+      }
+  }
+  double covariance(std::size_t a, std::size_t b) const noexcept {
+    double s = 0;
+    for (std::size_t k = std::max(a, b); k < kUnknowns; ++k) s += inverse_[k][a] * inverse_[k][b];
+    return s;
+  }
+
+ private:
+  double rows_[kUnknowns][kRows]{}, inverse_[kUnknowns][kUnknowns];
+  double round_square_, round_residual_;
+};
+
+/// What one look at all pixels adds up, beside the normal equations.
+struct Totals {
+  Lane rim{}, counted{}, gross{};
+  Lane value_sum{}, value_squares{}, brightness{};
+  Lane beside_x{}, beside_y{}, beside_count{};
+  Lane rim_pixels{}, rim_noise{}, rim_beyond{};
+};
+
+/// Weighted residuals and derivatives of eight pixels. @param soft2 misfit squared that is taken for noise
+/// @return squared residuals where the rim passes, else 0
+Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const BlobEstimate& b, float uncut, float soft2,
+           Rows& rows, Totals& t) noexcept {
+  const auto where = [](const Bits& on, const Lane& v) { return on ? v : Lane{}; };
+  const Bits inside = m.x > -EdgeProfile::kReach;
+  const Lane lit = b.level * m.share, value = lit * m.h, residual = seen - value;
+  const Lane slope = b.level * m.h * m.slope * m.inverse_tau;  // per pixel of distance
+  const Lane floor = kFlatFloor * value, edge_floor = kRimFloor * slope, mixed = 4 * m.share * (1 - m.share);
+  const Lane photons = patch.variance_slope * more(value, Lane{});
+  const Lane noise = patch.variance + patch.variance_cut * less(more(value * uncut, Lane{}), spread(1)) + photons +
+                     floor * floor + edge_floor * edge_floor + mixed * patch.rim_variance;
+  const Lane variance = noise + mixed * b.rim_excess, r2 = residual * residual;
+  const Lane width = kRobust2 * (variance + soft2), sigma = root(variance);
+  const Lane root_weight = where(inside, width / ((width + r2) * sigma)), damp = root_weight * sigma, psi = damp * damp;
+  const Lane by_r = slope * m.flat;
+  // tau^2 = n S n + 1/12: d share / d tau^2 = -x slope / (2 tau^2)
+  const Lane blur = -0.5F * m.x * slope * m.inverse_tau;
+  rows[0] = root_weight * (slope * m.nx), rows[1] = root_weight * (slope * m.ny), rows[2] = root_weight * by_r;
+  rows[3] = root_weight * (blur * m.nx * m.nx), rows[4] = root_weight * (2 * blur * m.nx * m.ny);
+  rows[5] = root_weight * (blur * m.ny * m.ny), rows[6] = root_weight * (m.share * m.h);
+  rows[7] = root_weight * (lit * m.X), rows[8] = root_weight * (lit * m.Y), rows[9] = root_weight * (lit * m.D);
+  rows[kResidual] = root_weight * residual, rows[kRoundness] = root_weight * (by_r * m.beyond_round);
+
+  // Beside the disc: what lies there unevenly pulls at the rim.
+  const Lane beside = where(m.share < 0.02F, damp), pull_out = beside * residual;
+  t.beside_x = fused(pull_out, m.nx, t.beside_x), t.beside_y = fused(pull_out, m.ny, t.beside_y);
+  t.beside_count += beside;
+  t.counted += where(inside, spread(1)), t.rim = fused(psi, slope, t.rim);
+  const Lane on = where(m.share > 0.8F, value);
+  t.value_sum += on, t.value_squares = fused(on, value, t.value_squares);
+  t.brightness = fused(on, kPsi * psi * r2 - (noise - photons), t.brightness);
+  t.gross += where(inside & (r2 > more(kGross * noise, spread(kGrossShare * kGrossShare))), spread(1));
+  const Bits on_rim = mixed > 0.36F;
+  t.rim_pixels += where(on_rim, spread(1)), t.rim_noise += where(on_rim, noise);
+  t.rim_beyond += where(on_rim & (r2 > 2 * kMedianSquare * noise), spread(1));
+  return where(on_rim, r2);
+}
 
 }  // namespace
 
@@ -199,8 +334,9 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
   Model m;
   for (int y = w.y0; y <= w.y1; ++y)
     for (int x = w.x0; x <= w.x1; x += kLanes) {
-      kernel(Lane{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<float>(patch.x0 + x), spread(static_cast<float>(patch.y0 + y)),
-             m);
+      kernel.outline(Lane{0, 1, 2, 3, 4, 5, 6, 7} + static_cast<float>(patch.x0 + x),
+                     spread(static_cast<float>(patch.y0 + y)), m);
+      kernel.edge(m), kernel.light(m);
       for (int i = 0; i < std::min(kLanes, w.x1 - x + 1); ++i) {
         covered[y * patch.width + x + i] = m.share[i];
         value[y * patch.width + x + i] = b.level * m.share[i] * m.h[i];
@@ -210,10 +346,8 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
 
 BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobPrior& prior, BlobEstimate b, int steps,
                       float start_width) noexcept {
-  using Matrix = Eigen::Matrix<double, kUnknowns, kUnknowns>;
-  using Vector = Eigen::Matrix<double, kUnknowns, 1>;
   const float x_start = b.x, y_start = b.y, r_start = b.r;
-  b.ok = false, b.slant_x = b.slant_y = 0;
+  b.ok = false, b.slant_x = b.slant_y = 0, b.work = 0;
   Pixels pixels;
   BlobEstimate gathered = b;
   constexpr float kSpare = 0.75F;
@@ -221,113 +355,73 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
   // Far from the answer every rim pixel is an outlier: the robust width shrinks towards the noise's step by step.
   float soft2 = start_width * start_width;
   const float uncut = 1 / (1.5F * std::sqrt(patch.variance + patch.variance_cut) + 1e-6F);
-  alignas(32) float rows[kRows][kFitPixels];
+  std::array<Model, kGroups> model;
+  std::array<Rows, kGroups> rows;
   alignas(32) std::array<float, kFitPixels> squares;
-  Model m;
   for (int step = 0;; ++step, soft2 *= kSharpen) {
     if (std::abs(b.x - gathered.x) + std::abs(b.y - gathered.y) + std::abs(b.r - gathered.r) > kSpare) {
       gathered = b;
       gather(patch, b, shape, kSpare, pixels);
     }
-    Lane rim{}, counted{}, value_sum{}, value_squares{}, brightness{}, beside_x{}, beside_y{}, beside_count{}, gross{};
-    Lane rim_pixels{}, rim_noise{}, rim_beyond{};
     const Kernel kernel{b, shape};
-    for (int at = 0; at < pixels.count; at += kLanes) {
-      kernel(load(pixels.x.data() + at), load(pixels.y.data() + at), m);
-      const Lane seen = load(pixels.share.data() + at);
-      const Bits inside = m.x > -EdgeProfile::kReach;
-      const auto where = [](const Bits& on, const Lane& v) { return on ? v : Lane{}; };
-      const Lane lit = b.level * m.share, value = lit * m.h, residual = seen - value;
-      const Lane slope = b.level * m.h * m.slope * m.inverse_tau;  // per pixel of distance
-      const Lane floor = kFlatFloor * value, edge_floor = kRimFloor * slope, mixed = 4 * m.share * (1 - m.share);
-      const Lane photons = patch.variance_slope * more(value, Lane{});
-      const Lane noise = patch.variance + patch.variance_cut * less(more(value * uncut, Lane{}), spread(1)) + photons +
-                         floor * floor + edge_floor * edge_floor + mixed * patch.rim_variance;
-      const Lane variance = noise + mixed * b.rim_excess, r2 = residual * residual;
-      const Lane width = kRobust2 * (variance + soft2), sigma = root(variance);
-      const Lane root_weight = where(inside, width / ((width + r2) * sigma)), damp = root_weight * sigma,
-                 psi = damp * damp;
-      const auto row = [&](int k, const Lane& v) { store(rows[k] + at, root_weight * v); };
-      const Lane by_r = slope * m.flat;
-      row(0, slope * m.nx), row(1, slope * m.ny), row(2, by_r);
-      // tau^2 = n S n + 1/12: d share / d tau^2 = -x slope / (2 tau^2)
-      const Lane blur = -0.5F * m.x * slope * m.inverse_tau;
-      row(3, blur * m.nx * m.nx), row(4, 2 * blur * m.nx * m.ny), row(5, blur * m.ny * m.ny);
-      row(6, m.share * m.h), row(7, lit * m.X), row(8, lit * m.Y), row(9, lit * m.D);
-      row(kResidual, residual), row(kRoundness, by_r * (m.rho - root(m.round)));
-      // Beside the disc: what lies there unevenly pulls at the rim.
-      const Lane beside = where(m.share < 0.02F, damp), pull_out = beside * residual;
-      beside_x = fused(pull_out, m.nx, beside_x), beside_y = fused(pull_out, m.ny, beside_y), beside_count += beside;
-      counted += where(inside, spread(1)), rim = fused(psi, slope, rim);
-      const Lane on = where(m.share > 0.8F, value);
-      value_sum += on, value_squares = fused(on, value, value_squares);
-      brightness = fused(on, kPsi * psi * r2 - (noise - photons), brightness);
-      gross += where(inside & (r2 > more(kGross * noise, spread(kGrossShare * kGrossShare))), spread(1));
-      const Bits on_rim = mixed > 0.36F;
-      rim_pixels += where(on_rim, spread(1)), rim_noise += where(on_rim, noise);
-      rim_beyond += where(on_rim & (r2 > 0.91F * noise), spread(1));
-      store(squares.data() + at, where(on_rim, r2));
-    }
-    const float count = sum(counted);
+    b.work += (pixels.count + kLanes - 1) / kLanes;
+    const std::size_t groups = static_cast<std::size_t>((pixels.count + kLanes - 1) / kLanes);
+    for (std::size_t g = 0; g < groups; ++g)
+      kernel.outline(load(pixels.x.data() + kLanes * g), load(pixels.y.data() + kLanes * g), model[g]);
+    for (std::size_t g = 0; g < groups; ++g) kernel.edge(model[g]);
+    for (std::size_t g = 0; g < groups; ++g) kernel.light(model[g]);
+    Totals t;
+    for (std::size_t g = 0; g < groups; ++g)
+      store(squares.data() + kLanes * g,
+            weigh(model[g], load(pixels.share.data() + kLanes * g), patch, b, uncut, soft2, rows[g], t));
+    const float count = sum(t.counted);
     if (count < 12) return b;
-    // A normal deviate's median square is 0.455. Twice the noise is no chance any more.
-    const float on_rim = sum(rim_pixels);
+    // Twice the noise is no chance any more.
+    const float on_rim = sum(t.rim_pixels);
     b.rim_excess = 0;
-    if (on_rim >= 8 && 2 * sum(rim_beyond) > on_rim)
-      b.rim_excess = std::clamp(median(squares, pixels.count) / 0.455F - sum(rim_noise) / on_rim, 0.0F, 0.04F);
-    const Gram gram(rows, (pixels.count + kLanes - 1) / kLanes * kLanes);
-    Matrix A;
-    Vector y;
-    for (int i = 0; i < kUnknowns; ++i) {
-      y[i] = gram(i, kResidual);
-      for (int k = i; k < kUnknowns; ++k) A(i, k) = A(k, i) = gram(i, k);
-    }
-    const auto pull = [&](int i, double now, double mean, double sigma) {
-      A(i, i) += 1 / (sigma * sigma), y[i] += (mean - now) / (sigma * sigma);
+    if (on_rim >= 8 && 2 * sum(t.rim_beyond) > on_rim)
+      b.rim_excess =
+          std::clamp(median(squares, groups, on_rim) / kMedianSquare - sum(t.rim_noise) / on_rim, 0.0F, 0.04F);
+    const Gram gram(rows, groups);
+    NormalEquations normal(gram);
+    const auto pull = [&](std::size_t i, double now, double mean, double sigma) {
+      normal.expect(i, 1 / (sigma * sigma), mean - now);
     };
     const double blur_sigma = static_cast<double>(prior.blur_sigma_px2);
     pull(3, b.blur[0], prior.blur_px2, blur_sigma);
     pull(4, b.blur[1], 0, 0.7 * blur_sigma);
     pull(5, b.blur[2], prior.blur_px2, blur_sigma);
-    for (std::size_t k = 0; k < 3; ++k) pull(static_cast<int>(7 + k), b.light[k], prior.light[k], prior.light_sigma[k]);
+    for (std::size_t k = 0; k < 3; ++k) pull(7 + k, b.light[k], prior.light[k], prior.light_sigma[k]);
     pull(2, b.r, b.r, 2.0 * static_cast<double>(r_start));  // against a singular matrix only
     pull(6, b.level, b.level, 10);
-    const Eigen::LLT<Matrix> llt(A);
-    if (llt.info() != Eigen::Success) return b;
-    Vector d = llt.solve(y);
-    if (!d.allFinite()) return b;
+    if (!normal.solve()) return b;
+    std::array<double, kUnknowns> d = normal.step;
     const double longest = std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])});
     // The robust width must have come down to the noise's, too.
-    const bool stands = longest < static_cast<double>(kStandStill) || d.dot(y) < kStandStill2;
+    const bool stands = longest < static_cast<double>(kStandStill) || normal.gain < kStandStill2;
     const bool last = step >= steps || (stands && soft2 < 0.25F * patch.variance + 1e-5F);
     if (last) {
-      const Matrix inverse = llt.solve(Matrix::Identity());
-      b.var_xx = kSure * inverse(0, 0), b.var_xy = kSure * inverse(0, 1), b.var_yy = kSure * inverse(1, 1);
-      for (int k = 0; k < 3; ++k)
-        b.light_variance[static_cast<std::size_t>(k)] = static_cast<float>(inverse(7 + k, 7 + k));
-      b.blur_variance = static_cast<float>(0.25 * (inverse(3, 3) + inverse(5, 5) + 2 * inverse(3, 5)));
-      // A parameter of the outline's way to a circle, all else free: s at its best lowers chi^2 by s^2 own, s = 1 by
-      // (2 s - 1) own.
-      const Vector across = llt.matrixL().solve(
-          Vector::NullaryExpr([&](Eigen::Index k) { return gram(static_cast<int>(k), kRoundness); }));
-      const Vector along = llt.matrixL().solve(y);
-      const double own = gram(kRoundness, kRoundness) - across.squaredNorm();
-      b.round_gain = static_cast<float>((2 * (gram(kResidual, kRoundness) - across.dot(along)) - own) /
-                                        (gram(kResidual, kResidual) + 1e-9));
-      if (const float n = sum(beside_count); n > 8) {
+      normal.invert();
+      b.var_xx = kSure * normal.covariance(0, 0), b.var_xy = kSure * normal.covariance(0, 1);
+      b.var_yy = kSure * normal.covariance(1, 1);
+      for (std::size_t k = 0; k < 3; ++k) b.light_variance[k] = static_cast<float>(normal.covariance(7 + k, 7 + k));
+      b.blur_variance =
+          static_cast<float>(0.25 * (normal.covariance(3, 3) + normal.covariance(5, 5) + 2 * normal.covariance(3, 5)));
+      b.round_gain = static_cast<float>(normal.round_gain / (gram(kResidual, kResidual) + 1e-9));
+      if (const float n = sum(t.beside_count); n > 8) {
         // The first harmonic's amplitude, less what noise alone gives it (variance 2 v / n each).
-        const float ax = 2 * sum(beside_x) / n, ay = 2 * sum(beside_y) / n, chance = 2 * patch.variance / n;
+        const float ax = 2 * sum(t.beside_x) / n, ay = 2 * sum(t.beside_y) / n, chance = 2 * patch.variance / n;
         b.slant_x = std::copysign(std::sqrt(std::max(0.0F, ax * ax - 4 * chance)), ax);
         b.slant_y = std::copysign(std::sqrt(std::max(0.0F, ay * ay - 4 * chance)), ay);
       }
       b.chi2 = static_cast<float>(gram(kResidual, kResidual)), b.pixels = static_cast<int>(count);
-      b.gross = sum(gross);
-      b.value_sum = sum(value_sum), b.value_squares = sum(value_squares), b.brightness = sum(brightness);
-      b.arc = std::clamp(sum(rim) / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
+      b.gross = sum(t.gross);
+      b.value_sum = sum(t.value_sum), b.value_squares = sum(t.value_squares), b.brightness = sum(t.brightness);
+      b.arc = std::clamp(sum(t.rim) / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
       b.ok = b.var_xx > 0 && b.var_yy > 0 && std::isfinite(b.chi2) && b.level > 0.2F && b.level < 3 && b.r > 0.8F &&
              longest < 0.25 && std::hypot(b.x - x_start, b.y - y_start) < 1.5F * r_start + 2;
     }
-    d *= std::min(1.0, 1.2 / std::max(1e-9, longest));
+    for (double& x : d) x *= std::min(1.0, 1.2 / std::max(1e-9, longest));
     b.x += static_cast<float>(d[0]), b.y += static_cast<float>(d[1]);
     b.r = std::clamp(b.r + static_cast<float>(d[2]), 0.7F, 60.0F);
     b.blur[0] = std::clamp(b.blur[0] + static_cast<float>(d[3]), 0.0F, 25.0F);
@@ -335,8 +429,7 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     const float most = 0.95F * std::sqrt(b.blur[0] * b.blur[2]);
     b.blur[1] = std::clamp(b.blur[1] + static_cast<float>(d[4]), -most, most);
     b.level = std::clamp(b.level + static_cast<float>(d[6]), 0.05F, 5.0F);
-    for (std::size_t k = 0; k < 3; ++k)
-      b.light[k] = std::clamp(b.light[k] + static_cast<float>(d[7 + static_cast<int>(k)]), -0.9F, 0.9F);
+    for (std::size_t k = 0; k < 3; ++k) b.light[k] = std::clamp(b.light[k] + static_cast<float>(d[7 + k]), -0.9F, 0.9F);
     if (last) return b;
   }
 }

@@ -69,6 +69,7 @@ struct BlobEstimate {
   float arc = 0;         ///< share of the rim that has a say, 0..1
   float gross = 0;       ///< pixels that are far from what the model says
   float round_gain = 0;  ///< share of chi2 that a circle's outline, as of a disc facing the camera, would take away
+  int work = 0;          ///< eights of pixels looked at by this fit, those of all its steps
   bool ok = false;
 };
 

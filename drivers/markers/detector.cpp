@@ -8,6 +8,7 @@
 
 #include "drivers/markers/blob_fit.hpp"
 #include "drivers/markers/edge_profile.hpp"
+#include "drivers/markers/lanes.hpp"
 #include "sim/base/units.hpp"
 
 namespace ligature::drivers {
@@ -17,9 +18,12 @@ constexpr int kCell = 4;                     // pixels of a cell's side
 constexpr std::size_t kRegions = 4;          // regions of a colour looked at
 constexpr std::size_t kCareful = 8;          // blobs of an image that a second look is spent on
 constexpr std::size_t kBlobs = 18;           // blobs of an image fitted
+constexpr int kWork = 5000;                  // eights of pixels that an image's fits look at ...
+constexpr int kCarefulWork = 1600;           // ... of which a second look needs so many, and the last steps are left
 constexpr std::size_t kPixelBudget = 20000;  // pixels of an image looked at closely
-constexpr int kMargin = 6;                   // pixels round a region's cells that may hold its rim
-constexpr int kGridX = 7, kGridY = 8;        // of the pixels that tell the background
+static_assert(Patch::kMaxPixels % lanes::kLanes == 0);
+constexpr int kMargin = 6;             // pixels round a region's cells that may hold its rim
+constexpr int kGridX = 7, kGridY = 8;  // of the pixels that tell the background
 constexpr int kFirstSteps = 6, kLastSteps = 3;
 constexpr float kStartWidth = 0.2F;
 constexpr float kWholeArc = 0.85F;
@@ -106,9 +110,11 @@ struct MarkerDetector::State {
   std::array<std::size_t, kMarkers> chosen_count{};
   std::vector<Blob> blobs;
   std::size_t blob_count = 0, pixels_left = 0;
+  int work_left = 0;
   bool overflow = false;
 
-  // One region at a time: along, across and what hangs together.
+  // One region at a time: colours, along, across and what hangs together.
+  std::array<std::vector<float>, 3> planes;  // b g r above the ground
   std::vector<float> along, across, smooth;
   std::vector<std::uint8_t> label, foreign, work;
   std::vector<std::uint16_t> stack;
@@ -118,11 +124,16 @@ struct MarkerDetector::State {
   static void spread_of_cells(const std::uint8_t* rows, std::ptrdiff_t stride, int row_bytes, std::uint8_t* thin_rows,
                               std::uint8_t* mean_of, std::uint8_t* spread) noexcept;
   void collect_regions() noexcept;
+  bool recolour(Colour& K, std::size_t whole, float noise2) const noexcept;
+  void split(const Colour& K, std::size_t whole, float* share) noexcept;
+  static void mean_of_nine(float* plane, float* spare, int w, int h) noexcept;
   void collect_blobs(const Region& region, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   bool find_arc(Blob& blob) noexcept;
   bool mask_covered(Blob& blob) noexcept;
   bool weigh_colours(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   double photon_noise() const noexcept;
+  BlobEstimate fit(const Blob& blob, const OutlineShape& shape, const BlobPrior& prior, const BlobEstimate& start,
+                   int steps, float start_width) noexcept;
   void look_again(Blob& blob, const BlobPrior& prior, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   void fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   bool answer(const Blob& blob, MarkerBlob& out) const noexcept;
@@ -299,6 +310,56 @@ void MarkerDetector::State::dilate(std::uint8_t* mask, std::uint8_t* spare, int 
   }
 }
 
+/// A colour K becomes the mean of the pixels that look like it. false, and K left alone, when there are hardly any.
+bool MarkerDetector::State::recolour(Colour& K, std::size_t whole, float noise2) const noexcept {
+  using namespace lanes;
+  const float kk = K.dot(K), inv = 1 / kk, most = std::max(noise2, kForeign * kForeign * kk);
+  Lane b{}, g{}, r{}, count{};
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    const Lane vb = load(planes[0].data() + i), vg = load(planes[1].data() + i), vr = load(planes[2].data() + i);
+    const Lane s = (vb * K.b + vg * K.g + vr * K.r) * inv, rest = vb * vb + vg * vg + vr * vr - s * s * kk;
+    const Bits like = (s >= 0.75F) & (s <= 1.6F) & (rest <= most);
+    b += like ? vb : Lane{}, g += like ? vg : Lane{}, r += like ? vr : Lane{}, count += like ? spread(1) : Lane{};
+  }
+  const float pixels = sum(count);
+  if (pixels < 4) return false;
+  K = {sum(b) / pixels, sum(g) / pixels, sum(r) / pixels};
+  return true;
+}
+
+/// The planes' pixels along K, in units of it, and `across` it, squared.
+void MarkerDetector::State::split(const Colour& K, std::size_t whole, float* share) noexcept {
+  using namespace lanes;
+  const float inv = 1 / K.dot(K);
+  for (std::size_t i = 0; i < whole; i += kLanes) {
+    const Lane b = load(planes[0].data() + i), g = load(planes[1].data() + i), r = load(planes[2].data() + i);
+    const Lane s = (b * K.b + g * K.g + r * K.r) * inv;
+    store(share + i, s), store(across.data() + i, more((b * b + g * g + r * r) * inv - s * s, Lane{}));
+  }
+}
+
+/// Every pixel becomes the mean of itself and its neighbours, as far as there are any.
+void MarkerDetector::State::mean_of_nine(float* __restrict plane, float* __restrict spare, int w, int h) noexcept {
+  for (int y = 0; y < h; ++y) {
+    const float* p = plane + y * w;
+    float* o = spare + y * w;
+    if (w == 1) {
+      o[0] = p[0];
+      continue;
+    }
+    o[0] = (p[0] + p[1]) / 2, o[w - 1] = (p[w - 2] + p[w - 1]) / 2;
+    for (int x = 1; x + 1 < w; ++x) o[x] = (p[x - 1] + p[x] + p[x + 1]) * (1.0F / 3);
+  }
+  for (int y = 0; y < h; ++y) {
+    const float *a = spare + std::max(0, y - 1) * w, *b = spare + y * w, *c = spare + std::min(h - 1, y + 1) * w;
+    const bool inner = y > 0 && y + 1 < h;
+    for (int x = 0; x < w; ++x)
+      plane[y * w + x] = inner    ? (a[x] + b[x] + c[x]) * (1.0F / 3)
+                         : h == 1 ? b[x]
+                                  : (y == 0 ? b[x] + c[x] : a[x] + b[x]) / 2;
+  }
+}
+
 void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8_t* bgr,
                                           std::ptrdiff_t stride) noexcept {
   const int x0 = std::max(0, kCell * region.x0 - kMargin),
@@ -313,68 +374,43 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
   }
   pixels_left -= n;
 
-  const auto at = [&](int x, int y) {
-    const std::uint8_t* p = bgr + (y0 + y) * stride + 3 * (x0 + x);
-    return Colour{p[0] - ground[0].mean, p[1] - ground[1].mean, p[2] - ground[2].mean};
-  };
+  // Colours above the ground, one plane each, filled up to whole lanes with ground.
+  const std::size_t whole = (n + lanes::kLanes - 1) / lanes::kLanes * lanes::kLanes;
+  for (auto& plane : planes)
+    std::fill(plane.begin() + static_cast<std::ptrdiff_t>(n), plane.begin() + static_cast<std::ptrdiff_t>(whole), 0.0F);
+  for (int y = 0; y < h; ++y) {
+    const std::uint8_t* p = bgr + (y0 + y) * stride + 3 * x0;
+    const std::size_t row = static_cast<std::size_t>(y * w);
+    for (std::size_t k = 0; k < 3; ++k)
+      for (int x = 0; x < w; ++x)
+        planes[k][row + static_cast<std::size_t>(x)] = p[3 * x + static_cast<int>(k)] - ground[k].mean;
+  }
   // The marker's own colour: first the best cell's, then the mean of what looks like it.
   const auto& best = cell_sum[static_cast<std::size_t>(region.best_cell)];
   constexpr float kPixels = kCell * kCell;
   Colour K{best[0] / kPixels - ground[0].mean, best[1] / kPixels - ground[1].mean, best[2] / kPixels - ground[2].mean};
   const float noise2 = 4.5F * 4.5F * 2 * sigma * sigma;
-  for (int round = 0; round < 2; ++round) {
-    const float kk = K.dot(K), inv = 1 / kk;
-    Colour sum;
-    float count = 0;
-    for (int y = 0; y < h; ++y)
-      for (int x = 0; x < w; ++x) {
-        const Colour v = at(x, y);
-        const float s = v.dot(K) * inv;
-        if (s < 0.75F || s > 1.6F) continue;
-        if (v.dot(v) - s * s * kk > std::max(noise2, kForeign * kForeign * kk)) continue;
-        sum.b += v.b, sum.g += v.g, sum.r += v.r, ++count;
-      }
-    if (count < 4) break;
-    K = {sum.b / count, sum.g / count, sum.r / count};
+  for (int round = 0; round < 2 && recolour(K, whole, noise2); ++round) {
   }
   const float kk = K.dot(K);
   if (!(kk > 16)) return;
   const float inv = 1 / kk;
   const float variance =
       (K.b * K.b * ground[0].variance + K.g * K.g * ground[1].variance + K.r * K.r * ground[2].variance) * inv * inv;
-  for (int y = 0; y < h; ++y)
-    for (int x = 0; x < w; ++x) {
-      const Colour v = at(x, y);
-      const std::size_t i = static_cast<std::size_t>(y * w + x);
-      const float s = v.dot(K) * inv;
-      along[i] = s, across[i] = std::max(0.0F, v.dot(v) * inv - s * s);
-    }
+  split(K, whole, along.data());
   // In much noise, means of 3x3 decide; two colours lie across.
   const float* decide = along.data();
   float across_noise = 4.5F * 4.5F * 2 * sigma * sigma * inv;
-  const bool noisy = variance > kNoisy * kNoisy;
-  if (noisy) {
-    for (int y = 0; y < h; ++y)
-      for (int x = 0; x < w; ++x) {
-        Colour sum;
-        float count = 0;
-        for (int j = std::max(0, y - 1); j <= std::min(h - 1, y + 1); ++j)
-          for (int i = std::max(0, x - 1); i <= std::min(w - 1, x + 1); ++i) {
-            const Colour v = at(i, j);
-            sum.b += v.b, sum.g += v.g, sum.r += v.r, ++count;
-          }
-        const Colour v{sum.b / count, sum.g / count, sum.r / count};
-        const std::size_t i = static_cast<std::size_t>(y * w + x);
-        const float s = v.dot(K) * inv;
-        smooth[i] = s, across[i] = std::max(0.0F, v.dot(v) * inv - s * s);
-      }
+  if (variance > kNoisy * kNoisy) {
+    for (auto& plane : planes) mean_of_nine(plane.data(), smooth.data(), w, h);
+    split(K, whole, smooth.data());
     decide = smooth.data();
     across_noise /= 9;
   }
   const float across_limit = std::max(across_noise, kForeign * kForeign);
   for (std::size_t i = 0; i < n; ++i) {
     foreign[i] = across[i] > across_limit;
-    label[i] = !foreign[i] && decide[i] > 0.5F ? 255 : 0;
+    label[i] = (across[i] <= across_limit) & (decide[i] > 0.5F) ? 255 : 0;
   }
 
   // What hangs together, largest three.
@@ -607,6 +643,13 @@ double MarkerDetector::State::photon_noise() const noexcept {
   return weight > 0 ? sum / weight : 0;
 }
 
+BlobEstimate MarkerDetector::State::fit(const Blob& blob, const OutlineShape& shape, const BlobPrior& prior,
+                                        const BlobEstimate& start, int steps, float start_width) noexcept {
+  const BlobEstimate found = fit_blob(blob.patch, shape, prior, start, steps, start_width);
+  work_left -= found.work;
+  return found;
+}
+
 void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
   BlobPrior prior;
   const auto set_photon_noise = [&] {
@@ -619,7 +662,10 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
   for (std::size_t i = 0; i < blob_count; ++i) {
     Blob& blob = blobs[i];
     blob.start = blob.fit;
-    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.start, kFirstSteps, kStartWidth);
+    if (work_left > 0)
+      blob.fit = fit(blob, blob.shape, prior, blob.start, kFirstSteps, kStartWidth);
+    else
+      blob_count = i, overflow = true;
   }
   set_photon_noise();
   for (std::size_t i = 0; i < blob_count; ++i) {
@@ -627,12 +673,12 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
     Blob& blob = blobs[i];
     if (!blob.fit.ok || is_good(blob.fit) || blob.patch.variance_slope < 0.5F * blob.patch.variance) continue;
     blob.fit.rim_excess = 0;
-    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, 1, 0);
+    blob.fit = fit(blob, blob.shape, prior, blob.fit, 1, 0);
   }
   std::size_t careful = 0;
   for (std::size_t i = 0; i < blob_count; ++i) {
     if (is_good(blobs[i].fit)) continue;
-    if (careful++ < kCareful)
+    if (careful++ < kCareful && work_left > kCarefulWork)
       look_again(blobs[i], prior, bgr, stride);
     else
       overflow = true;
@@ -655,7 +701,7 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
   blur.take(prior.blur_px2, prior.blur_sigma_px2, 0.1, 0.2);
   for (std::size_t i = 0; i < blob_count; ++i) {
     Blob& blob = blobs[i];
-    if (blob.fit.ok) blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kLastSteps, 0);
+    if (blob.fit.ok && work_left > 0) blob.fit = fit(blob, blob.shape, prior, blob.fit, kLastSteps, 0);
   }
 }
 
@@ -664,25 +710,26 @@ void MarkerDetector::State::look_again(Blob& blob, const BlobPrior& prior, const
                                        std::ptrdiff_t stride) noexcept {
   if (!blob.fit.ok || (blob.fit.rim_excess > 0 && blob.fit.round_gain > kRoundGain)) {
     // A disc facing the camera instead of a ball?
-    const BlobEstimate round = fit_blob(blob.patch, OutlineShape{}, prior, blob.start, kFirstSteps, kStartWidth);
+    const BlobEstimate round = fit(blob, OutlineShape{}, prior, blob.start, kFirstSteps, kStartWidth);
     if (round.ok && (!blob.fit.ok || round.rim_excess < 0.5F * blob.fit.rim_excess))
       blob.fit = round, blob.shape = OutlineShape{};
   }
   if (blob.fit.ok && blob.fit.rim_excess > 0 && weigh_colours(blob, bgr, stride)) {
     blob.fit.rim_excess = 0;
-    blob.fit = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+    blob.fit = fit(blob, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
   }
   if (misfit(blob.fit) < kPoor && blob.fit.arc > kWholeArc) return;
   if (blob.fit.ok && blob.fit.gross < kGrossPixels) return;
   const BlobEstimate whole = blob.fit;
   blob.fit = blob.start;
+  work_left -= static_cast<int>(kRays * (2 + blob.start.r / 4));
   if (!find_arc(blob) || !mask_covered(blob)) {
     blob.fit = whole;
     return;
   }
   blob.occluded = true;
   for (int round = 0; round < 2; ++round) {
-    const BlobEstimate arc = fit_blob(blob.patch, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
+    const BlobEstimate arc = fit(blob, blob.shape, prior, blob.fit, kFirstSteps, kStartWidth);
     if (!arc.ok && round == 0) blob.fit.ok = false;
     if (!arc.ok) return;
     blob.fit = arc;
@@ -759,6 +806,7 @@ Result<MarkerDetector> MarkerDetector::create(const Rig& rig, std::size_t camera
   state->cell_sum.resize(cells), state->cell_name.resize(cells), state->cell_score.resize(cells);
   state->cell_parent.resize(cells), state->named.resize(cells), state->regions.resize(cells);
   state->blobs.resize(kBlobs);
+  for (auto& plane : state->planes) plane.resize(Patch::kMaxPixels);
   state->along.resize(Patch::kMaxPixels), state->across.resize(Patch::kMaxPixels);
   state->smooth.resize(Patch::kMaxPixels), state->stack.resize(Patch::kMaxPixels);
   state->label.resize(Patch::kMaxPixels), state->foreign.resize(Patch::kMaxPixels);
@@ -771,7 +819,7 @@ void MarkerDetector::detect(const std::uint8_t* bgr, std::ptrdiff_t stride_bytes
   State& s = *state_;
   out.image = true;
   out.count.fill(0);
-  s.overflow = false, s.blob_count = 0, s.pixels_left = kPixelBudget;
+  s.overflow = false, s.blob_count = 0, s.pixels_left = kPixelBudget, s.work_left = kWork;
   s.measure_ground(bgr, stride_bytes);
   out.noise_level = s.sigma;
   s.collect_cells(bgr, stride_bytes);

@@ -17,6 +17,9 @@
 ///  are
 ///     pooled over the blobs, and every blob takes last steps with them.
 ///
+/// Fits look at kWork eights of pixels of an image, no more: what is left over has no second look, or is no marker, and
+/// the image says `overflow`. The best blob of every colour comes before the second best of any.
+///
 /// One thread per detector; nothing is remembered from image to image. @rt detect(): no allocation, no lock; work is
 /// bounded by the image's size and the fixed numbers below, not by what it shows.
 #include <cstddef>

@@ -7,6 +7,8 @@
 
 #ifdef __AVX__
 #include <immintrin.h>
+#else
+#pragma GCC diagnostic ignored "-Wpsabi"  // eight floats returned in memory: no border of a library is crossed
 #endif
 
 namespace ligature::drivers::lanes {
