@@ -61,12 +61,14 @@ Result<TissueModel> vessel_model(const Vessel& v) {
   const double outside = 0.5 * v.outer_diameter, inside = outside - v.wall;
   const Eigen::Quaterniond q_WV = to_eigen(v.X_WV.q).normalized();
   const Vector3d p_WV = to_eigen(v.X_WV.p);
+  // The polygon has the circle's area: its corners stand a little outside.
+  const double step = 2 * std::numbers::pi / v.around, as_round = std::sqrt(step / std::sin(step));
   out.nodes.resize(static_cast<std::size_t>((v.along + 1) * v.around * (v.layers + 1)));
   for (int i = 0; i <= v.along; ++i)
     for (int j = 0; j < v.around; ++j)
       for (int k = 0; k <= v.layers; ++k) {
         const double angle = 2 * std::numbers::pi * j / v.around;
-        const double r = inside + v.wall * k / v.layers;
+        const double r = as_round * (inside + v.wall * k / v.layers);
         out.nodes[vessel_node(v, i, j, k)] =
             p_WV + q_WV * Vector3d(v.length * i / v.along, r * std::cos(angle), r * std::sin(angle));
       }
