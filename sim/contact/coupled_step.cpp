@@ -551,6 +551,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double over_slid = most_slid / (kMostSlid * diameter);
     const double too_far = std::max(furthest / most_move, over_slid);
     double fraction = too_far > 1 ? 1 / too_far : 1;
+    visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
     // Drag does not shorten what hands lead: it would stretch the thread behind them.
     over = std::max(furthest / std::max(most_move, kLedMove * led), over_slid);
     if (furthest > most_move) out.limited = true;

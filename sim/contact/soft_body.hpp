@@ -39,6 +39,8 @@ class SoftBody {
   virtual const Vector3d* step() const noexcept = 0;  ///< of the last solve()  W [mm]             (nodes)
   /// Motion of node i for a force on node j, both of the surface. compliance(j, i) is its transpose. [mm/uN]
   virtual Eigen::Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept = 0;
+  /// Largest fraction of step() that the body bears.
+  virtual double reach() const noexcept { return 1; }
   virtual void advance(double fraction) noexcept = 0;
   /// Takes back all but a fraction of what the step has moved so far: 0 is undoing it.
   virtual void go_back(double fraction) noexcept = 0;

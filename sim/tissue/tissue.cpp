@@ -21,6 +21,13 @@ constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are
 
 constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
 
+// Corners: a barrier on j, their Jacobian over that at rest. b(j) = (kGuarded - j)^3 / j below kGuarded, from kSolid
+// down its tangent, so that it is finite where a corner is inside out.
+constexpr double kGuarded = 0.3;
+constexpr double kSolid = 0.01;
+constexpr int kMends = 20;           ///< rounds of mending at most, twice
+constexpr double kCornerLeft = 0.2;  ///< of j, that a move leaves at least
+
 /// Four elements' shapes side by side.
 struct WideShape {
   Wide3 gradient[8];
@@ -57,6 +64,8 @@ struct Tissue::Parts {
   Factor<double> twofold;                ///< where nothing is fixed: the rigid motions need the digits
   std::vector<std::int32_t> surface_of;  ///< number among the free surface nodes, -1: none         (n)
   std::vector<float> response;           ///< G0 of free surface nodes, row-major                   (3ns x 3ns)
+  Factor<float> springs;                 ///< of V |F|^2 and hourglasses, for mending
+  double hourglass_weight = 0;           ///< in it, over V
   double rounding = 0;                   ///< of forces: what positions' last digits are worth [uN]
   std::size_t responders = 0;            ///< ns
 
@@ -103,7 +112,7 @@ struct Tissue::Parts {
 
   bool damped() const { return model.material.relaxation > 0; }
 
-  Strain strain(const Batch& b, const std::vector<Vector3d>& at, WideTurn& turn, Wide33& f, Wide33& r) const noexcept;
+  Strain strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r) const noexcept;
   double evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns, std::vector<Vector3d>& out,
                   double& largest_force, bool viscous) const noexcept;
   double place(const std::vector<Vector3d>& at, double inner_energy, const std::vector<Vector3d>& inner_gradient,
@@ -120,6 +129,8 @@ struct Tissue::Parts {
   void turn_factor() noexcept;
   void balance() noexcept;
   bool search() noexcept;
+  double reach() const noexcept;
+  int mend() noexcept;
   void look(TissueReport& out) const noexcept;
 };
 
@@ -186,23 +197,34 @@ Wide3 turn_solve(const Wide33& s, const Wide& floor, const Wide3& a) noexcept {
   return w;
 }
 
+Wide corner_jacobian(const Wide3 p[8], int c) noexcept {
+  return dot(p[kJoined[c][0]] - p[c], cross(p[kJoined[c][1]] - p[c], p[kJoined[c][2]] - p[c]));
+}
+
+/// b and its derivative.
+Wide barrier(const Wide& j, Wide& slope) noexcept {
+  const Wide zero{}, solid = spread(kSolid), at = larger(j, solid), beyond = j - at;
+  const Wide u = larger(spread(kGuarded) - at, zero), r = spread(1) / at;
+  const Wide w = u * r;
+  slope = -u * w * (spread(3) + w);
+  return u * u * w + beyond * slope;
+}
+
 void gather(const Batch& b, const std::vector<Vector3d>& at, Wide3 out[8]) noexcept {
   for (int i = 0; i < 8; ++i) {
     const Vector3d &p0 = at[b.node[i][0]], &p1 = at[b.node[i][1]], &p2 = at[b.node[i][2]], &p3 = at[b.node[i][3]];
     for (int k = 0; k < 3; ++k) out[i][k] = Wide{p0[k], p1[k], p2[k], p3[k]};
   }
+  // Differences from the first node, so that far from the origin no digits are lost.
+  for (int i = 1; i < 8; ++i) out[i] = out[i] - out[0];
+  out[0] = Wide3{};
 }
 
 }  // namespace
 
 /// Rotation and strains of four elements; f and r are left for the forces.
-Strain Tissue::Parts::strain(const Batch& b, const std::vector<Vector3d>& at, WideTurn& turn, Wide33& f,
-                             Wide33& r) const noexcept {
+Strain Tissue::Parts::strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r) const noexcept {
   const WideShape& shape = shapes[b.shape];
-  Wide3 p[8];
-  gather(b, at, p);
-  // Differences from the first node, so that far from the origin no digits are lost.
-  for (int i = 1; i < 8; ++i) p[i] = p[i] - p[0];
   f = Wide33{};
   Wide3 q[4]{};
   for (int i = 1; i < 8; ++i) {
@@ -228,8 +250,10 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
   for (std::size_t e = 0; e < batches.size(); ++e) {
     const Batch& b = batches[e];
     const WideShape& shape = shapes[b.shape];
+    Wide3 place_of[8];
+    gather(b, at, place_of);
     Wide33 f, r;
-    const Strain now = strain(b, at, at_turns[e], f, r);
+    const Strain now = strain(b, place_of, at_turns[e], f, r);
     const Wide mu = b.weight * shape.mu_v, lambda = b.weight * shape.lambda_v;
     Wide33 t;  // derivative with respect to R^T F at fixed R
     Wide psi{};
@@ -287,12 +311,32 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
     p.c[2] = p.c[2] + pressure * c2;
     Wide3 turned_hour[4];
     for (int a = 0; a < 4; ++a) turned_hour[a] = times(r, hour[a]);
+    Wide3 g[8];
+    for (int i = 0; i < 8; ++i) {
+      g[i] = times(p, shape.gradient[i]);
+      for (int a = 0; a < 4; ++a) g[i] = g[i] + shape.hourglass[a][i] * turned_hour[a];
+    }
+    for (int c = 0; c < 8; ++c) {
+      const Wide j = shape.per_corner[c] * corner_jacobian(place_of, c);
+      const Mask near = j < spread(kGuarded);
+      if (!(near[0] || near[1] || near[2] || near[3])) continue;
+      const Wide weight = spread(0.125) * mu;
+      Wide slope;
+      psi += weight * barrier(j, slope);
+      const Wide push_by = weight * slope * shape.per_corner[c];
+      const int* to = kJoined[c];
+      const Wide3 d0 = place_of[to[0]] - place_of[c], d1 = place_of[to[1]] - place_of[c],
+                  d2 = place_of[to[2]] - place_of[c];
+      const Wide3 g0 = push_by * cross(d1, d2), g1 = push_by * cross(d2, d0), g2 = push_by * cross(d0, d1);
+      g[to[0]] = g[to[0]] + g0;
+      g[to[1]] = g[to[1]] + g1;
+      g[to[2]] = g[to[2]] + g2;
+      g[c] = g[c] - g0 - g1 - g2;
+    }
     energy_sum += psi;
     for (int i = 0; i < 8; ++i) {
-      Wide3 g = times(p, shape.gradient[i]);
-      for (int a = 0; a < 4; ++a) g = g + shape.hourglass[a][i] * turned_hour[a];
-      force_square = larger(dot(g, g), force_square);
-      for (std::size_t l = 0; l < kWide; ++l) out[b.node[i][l]] += Vector3d(g[0][l], g[1][l], g[2][l]);
+      force_square = larger(dot(g[i], g[i]), force_square);
+      for (std::size_t l = 0; l < kWide; ++l) out[b.node[i][l]] += Vector3d(g[i][0][l], g[i][1][l], g[i][2][l]);
     }
   }
   largest_force = std::sqrt(largest(force_square));
@@ -460,11 +504,95 @@ void Tissue::Parts::balance() noexcept {
   phi = place(x, energy, inner, gradient);
 }
 
+/// Largest fraction of the move that leaves of every corner that is not inside out a part of its Jacobian: a cubic
+/// along the move, bounded from below by its Bernstein coefficients.
+double Tissue::Parts::reach() const noexcept {
+  double fraction = 1;
+  for (const Batch& b : batches) {
+    Wide3 p[8], by[8];
+    gather(b, x, p);
+    gather(b, move, by);
+    for (int c = 0; c < 8; ++c) {
+      const int* to = kJoined[c];
+      const Wide3 d0 = p[to[0]] - p[c], d1 = p[to[1]] - p[c], d2 = p[to[2]] - p[c];
+      const Wide3 m0 = by[to[0]] - by[c], m1 = by[to[1]] - by[c], m2 = by[to[2]] - by[c];
+      const Wide3 d12 = cross(d1, d2), m12 = cross(m1, m2), mixed = cross(m1, d2) + cross(d1, m2);
+      const Wide j0 = dot(d0, d12), j1 = dot(m0, d12) + dot(d0, mixed), j2 = dot(m0, mixed) + dot(d0, m12),
+                 j3 = dot(m0, m12);
+      const Wide least_left = spread(kCornerLeft) * j0, third = spread(1.0 / 3.0);
+      for (int k = 0; k < 40; ++k, fraction *= 0.7) {
+        const Wide t = spread(fraction);
+        const Wide b1 = j0 + third * j1 * t, b2 = j0 + third * (spread(2) * j1 + j2 * t) * t,
+                   b3 = j0 + (j1 + (j2 + j3 * t) * t) * t;
+        const Mask enough = (smaller(smaller(b1, b2), b3) >= least_left) | (j0 <= Wide{});
+        if (enough[0] && enough[1] && enough[2] && enough[3]) break;
+      }
+    }
+  }
+  return fraction;
+}
+
+/// Turns elements right that are inside out: rounds of rotations to the nodes, nodes to the rotations (as rigid as
+/// possible [Sorkine 2007]); from where it is, and when that does not do, from the shape at rest.
+/// @return elements still inside out
+int Tissue::Parts::mend() noexcept {
+  TissueReport now;
+  for (int start = 0; start < 2; ++start) {
+    if (start == 1)
+      for (std::size_t e = 0; e < batches.size(); ++e)
+        turns[e] = {batches[e].rest.w, -batches[e].rest.x, -batches[e].rest.y, -batches[e].rest.z};
+    for (int k = 0; k < kMends; ++k) {
+      for (Vector3d& g : spare) g.setZero();
+      for (std::size_t e = 0; e < batches.size(); ++e) {
+        const Batch& b = batches[e];
+        const WideShape& shape = shapes[b.shape];
+        Wide3 p[8];
+        gather(b, x, p);
+        Wide33 f{}, r, s;
+        Wide3 q[4]{};
+        for (int i = 1; i < 8; ++i) {
+          for (int c = 0; c < 3; ++c) f.c[c] = f.c[c] + shape.gradient[i][c] * p[i];
+          for (int a = 0; a < 4; ++a) q[a] = q[a] + shape.hourglass[a][i] * p[i];
+        }
+        if (start == 1 && k == 0)
+          r = matrix(turns[e]);
+        else
+          nearest_rotation(f, turns[e], r, s, 4 * kRotationUpdates);
+        const Wide weight = b.weight * shape.volume, hour = weight * spread(hourglass_weight);
+        for (int i = 0; i < 8; ++i) {
+          Wide3 g{};
+          for (int c = 0; c < 3; ++c) g = g + weight * shape.gradient[i][c] * (f.c[c] - r.c[c]);
+          for (int a = 0; a < 4; ++a) g = g + hour * shape.hourglass[a][i] * q[a];
+          for (std::size_t l = 0; l < kWide; ++l) spare[b.node[i][l]] += Vector3d(g[0][l], g[1][l], g[2][l]);
+        }
+      }
+      for (std::size_t i = 0; i < free.size(); ++i)
+        for (std::size_t axis = 0; axis < 3; ++axis)
+          unknowns[3 * i + axis] = spare[free[i]][static_cast<Eigen::Index>(axis)];
+      springs.solve(unknowns.data());
+      for (std::size_t i = 0; i < free.size(); ++i)
+        x[free[i]] -= Vector3d(unknowns[3 * i], unknowns[3 * i + 1], unknowns[3 * i + 2]);
+      look(now);
+      if (now.inverted == 0 && k > 2) break;
+    }
+    if (now.inverted == 0) break;
+  }
+  for (std::size_t e = 0; e < batches.size(); ++e) {
+    Wide3 p[8];
+    gather(batches[e], x, p);
+    Wide33 f, r;
+    strain(batches[e], p, turns[e], f, r);
+  }
+  forget();
+  evaluated = false;
+  return now.inverted;
+}
+
 /// Goes along the move as far as Phi falls. @return whether it did
 bool Tissue::Parts::search() noexcept {
   const double slope = product(gradient, move);
   if (!(slope < 0)) return false;
-  double part = 1;
+  double part = reach();
   for (int t = 0; t <= kBacktracks; ++t) {
     trial = x;
     for (const std::uint32_t i : free) trial[i] += part * move[i];
@@ -497,8 +625,7 @@ void Tissue::Parts::look(TissueReport& out) const noexcept {
     gather(b, x, p);
     Wide low = spread(1e300);
     for (int c = 0; c < 8; ++c) {
-      const Wide det = dot(p[kJoined[c][0]] - p[c], cross(p[kJoined[c][1]] - p[c], p[kJoined[c][2]] - p[c]));
-      low = smaller(det * shape.per_corner[c], low);
+      low = smaller(shape.per_corner[c] * corner_jacobian(p, c), low);
     }
     worst_of = smaller(low, worst_of);
     for (std::size_t l = 0; l < kWide; ++l)
@@ -649,6 +776,30 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   const bool positive = p.free.size() == n ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
   if (!positive) return failure("tissue: its matrix at rest is not positive definite");
 
+  // Springs for mending: the same for each axis, an isotropic resistance to hourglasses.
+  p.hourglass_weight = shapes[0].bending.trace() / (12 * shapes[0].mu * shapes[0].volume);
+  entries.clear();
+  for (std::size_t e = 0; e < p.model.elements.size(); ++e) {
+    const ElementShape& s = shapes[shape_of[e]];
+    const Eigen::Matrix<double, 8, 8> k =
+        (p.model.filled.empty() ? 1.0 : p.model.filled[e]) * s.volume *
+        (s.gradient.transpose() * s.gradient + p.hourglass_weight * s.hourglass.transpose() * s.hourglass);
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < 8; ++j) {
+        const std::int32_t row = p.free_of[p.model.elements[e][static_cast<std::size_t>(i)]];
+        const std::int32_t column = p.free_of[p.model.elements[e][static_cast<std::size_t>(j)]];
+        if (row < 0 || column < 0) continue;
+        for (int a = 0; a < 3; ++a) entries.emplace_back(3 * row + a, 3 * column + a, k(i, j));
+      }
+  }
+  double most = 0;
+  for (const auto& entry : entries) most = std::max(most, entry.value());
+  for (const std::uint32_t i : p.free)
+    for (int a = 0; a < 3; ++a) entries.emplace_back(3 * p.free_of[i] + a, 3 * p.free_of[i] + a, 1e-4 * most);
+  Eigen::SparseMatrix<double> net(size, size);
+  net.setFromTriplets(entries.begin(), entries.end());
+  if (!p.springs.factor(net, places)) return failure("tissue: it hangs together nowhere");
+
   // What a force on a surface node does to every other.
   p.surface_of.assign(n, -1);
   std::vector<std::uint32_t> responders;
@@ -793,7 +944,9 @@ void Tissue::begin(double dt) noexcept {
   if (p.damped())
     for (std::size_t e = 0; e < p.batches.size(); ++e) {
       Wide33 f, r;
-      p.strain0[e] = p.strain(p.batches[e], p.x, p.turns[e], f, r);
+      Wide3 at[8];
+      gather(p.batches[e], p.x, at);
+      p.strain0[e] = p.strain(p.batches[e], at, p.turns[e], f, r);
     }
   p.before = p.pending = p.evaluated = false;
   p.turn_factor();
@@ -890,6 +1043,10 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
   return out;
 }
 
+double Tissue::reach() const noexcept {
+  return p_->reach();
+}
+
 void Tissue::advance(double fraction) noexcept {
   Parts& p = *p_;
   p.x_before = p.x, p.gradient_before = p.gradient, p.pushed_before = p.pushed;
@@ -961,6 +1118,11 @@ int Tissue::settle(int iterations) noexcept {
 }
 
 void Tissue::step_alone(double dt) noexcept {
+  p_->look(p_->report);
+  if (p_->report.inverted > 0) {
+    p_->mend();
+    for (Vector3d& v : p_->v) v.setZero();
+  }
   begin(dt);
   p_->stiffer = 1;
   p_->find_middle();
@@ -978,8 +1140,10 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
   // Far from the rotations before: from rest, with as many updates as it takes.
   for (std::size_t e = 0; e < p.batches.size(); ++e)
     for (int k = 0; k < 10; ++k) {
+      Wide3 at[8];
+      gather(p.batches[e], p.x, at);
       Wide33 f, r;
-      p.strain(p.batches[e], p.x, p.turns[e], f, r);
+      p.strain(p.batches[e], at, p.turns[e], f, r);
     }
   p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
   p.evaluated = false;
