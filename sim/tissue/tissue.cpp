@@ -46,8 +46,9 @@ struct Batch {
 };
 
 struct Strain {
-  Wide33 s;    ///< R^T F, symmetric
-  Wide3 q[4];  ///< R^T q
+  Wide33 s;       ///< R^T F, symmetric
+  Wide3 q[4];     ///< R^T q
+  Wide3 hour[4];  ///< C of that
 };
 
 }  // namespace
@@ -70,6 +71,7 @@ struct Tissue::Parts {
   std::size_t responders = 0;            ///< ns
 
   contact::TriangleMesh surface;
+  bool surface_follows = true;  ///< surface is that of x
 
   // Where it is.
   double h = 0.005;
@@ -264,17 +266,14 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
         t(i, j) = two * mu * strain_ij;
       }
     Wide3 hour[4];
-    const auto bend = [&](const Wide3 q[4], const Wide& weight) {
-      for (int a = 0; a < 4; ++a)
-        for (int k = 0; k < 3; ++k) {
-          Wide y{};
-          for (int c = 0; c < 4; ++c)
-            for (int l = 0; l < 3; ++l) y += shape.bending[3 * a + k][3 * c + l] * q[c][l];
-          hour[a][k] = hour[a][k] + weight * y;
-          psi += half * weight * y * q[a][k];
-        }
-    };
-    bend(now.q, b.weight);
+    for (int a = 0; a < 4; ++a)
+      for (int k = 0; k < 3; ++k) {
+        Wide y{};
+        for (int c = 0; c < 4; ++c)
+          for (int l = 0; l < 3; ++l) y += shape.bending[3 * a + k][3 * c + l] * now.q[c][l];
+        hour[a][k] = b.weight * y;
+        psi += half * hour[a][k] * now.q[a][k];
+      }
     if (viscous) {
       const Strain& then = strain0[e];
       const Wide viscosity = damping * mu;
@@ -288,9 +287,11 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
         }
       psi += half * damping * lambda * trace * trace;
       for (int i = 0; i < 3; ++i) t(i, i) += damping * lambda * trace;
-      Wide3 change[4];
-      for (int a = 0; a < 4; ++a) change[a] = now.q[a] - then.q[a];
-      bend(change, damping * b.weight);
+      for (int a = 0; a < 4; ++a) {
+        const Wide3 rate = damping * (hour[a] - then.hour[a]);
+        psi += half * dot(now.q[a] - then.q[a], rate);
+        hour[a] = hour[a] + rate;
+      }
     }
     // What turning R would change, carried to F: R^T dF = dS + [w] S, (tr S - S) w = axial(R^T dF).
     Wide33 ts = times(t, now.s);
@@ -882,6 +883,10 @@ const Vector3d* Tissue::step() const noexcept {
   return p_->move.data();
 }
 const contact::TriangleMesh& Tissue::surface() const noexcept {
+  if (!p_->surface_follows) {
+    p_->surface.deform(p_->x.data());
+    p_->surface_follows = true;
+  }
   return p_->surface;
 }
 const std::vector<Vector3d>& Tissue::v() const noexcept {
@@ -933,6 +938,7 @@ void Tissue::hold(std::uint32_t node, const Vector3d& target) noexcept {
   Parts& p = *p_;
   if (p.free_of[node] >= 0 || p.x[node] == target) return;
   p.x[node] = target;
+  p.surface_follows = false;
   p.evaluated = p.before = false;
 }
 
@@ -946,7 +952,15 @@ void Tissue::begin(double dt) noexcept {
       Wide33 f, r;
       Wide3 at[8];
       gather(p.batches[e], p.x, at);
-      p.strain0[e] = p.strain(p.batches[e], at, p.turns[e], f, r);
+      const Batch& b = p.batches[e];
+      const WideShape& shape = p.shapes[b.shape];
+      Strain& then = p.strain0[e];
+      then = p.strain(b, at, p.turns[e], f, r);
+      for (int a = 0; a < 12; ++a) {
+        Wide y{};
+        for (int c = 0; c < 12; ++c) y += shape.bending[a][c] * then.q[c / 3][c % 3];
+        then.hour[a / 3][a % 3] = b.weight * y;
+      }
     }
   p.before = p.pending = p.evaluated = false;
   p.turn_factor();
@@ -1055,7 +1069,7 @@ void Tissue::advance(double fraction) noexcept {
   for (const std::uint32_t i : p.free) p.x[i] += fraction * p.move[i];
   p.evaluated = p.evaluated && !p.before;
   if (p.before) ++p.report.iterations;
-  p.surface.deform(p.x.data());
+  p.surface_follows = false;
 }
 
 void Tissue::go_back(double fraction) noexcept {
@@ -1068,7 +1082,7 @@ void Tissue::go_back(double fraction) noexcept {
     for (std::size_t i = 0; i < p.x.size(); ++i) p.x[i] = p.x0[i] + fraction * (p.x[i] - p.x0[i]);
   }
   p.before = p.evaluated = false;
-  p.surface.deform(p.x.data());
+  p.surface_follows = false;
 }
 
 void Tissue::finish() noexcept {
@@ -1113,7 +1127,7 @@ int Tissue::settle(int iterations) noexcept {
     }
   }
   p.report.iterations += k;
-  p.surface.deform(p.x.data());
+  p.surface_follows = false;
   return k;
 }
 
@@ -1149,7 +1163,7 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
   p.evaluated = false;
   p.forget();
   p.stiffer = 1;
-  p.surface.deform(p.x.data());
+  p.surface_follows = false;
 }
 
 void Tissue::add_to(StateHash& hash) const noexcept {

@@ -38,7 +38,7 @@ namespace ligature::tissue {
 
 struct TissueSettings {
   double dt = 0.005;              ///< h that the matrix at rest is made for [s]
-  int iterations = 3;             ///< linear solves that step_alone() takes at most
+  int iterations = 2;             ///< linear solves that step_alone() takes at most
   double residual_target = 1e-6;  ///< largest force out of balance over the largest force in an element
   Vector3d gravity{0, 0, 0};      ///< W [mm/s^2]
 };
