@@ -397,7 +397,7 @@ int run_command(int argc, char** argv) {
                         "only the cameras: serial, path, formats, sizes, rates, controls; exit 1 when there is none");
   doctor_verb->footer("Example: ligature doctor --cameras");
 
-  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, rod, coupling, cones, knots");
+  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, capture, markers, rod, coupling, cones, knots");
   bench_verb->prefix_command();
   bench_verb->footer(kBenchFooter);
 

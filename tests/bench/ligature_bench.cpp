@@ -52,9 +52,8 @@ std::string Table::json() const {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ligature-bench [capture | rod | coupling | cones | knots] [--json] [--profile FILE]   e.g. ligature bench "
-    "rod "
-    "--json\n"
+    "usage: ligature-bench [capture | markers | rod | coupling | cones | knots] [--json] [--profile FILE]\n"
+    "       e.g. ligature bench markers --json\n"
     "       cones: [--plot FILE.svg|FILE.png]\n"
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
     "              [--iterations N] [--contact-iterations N] [--brief]\n";
@@ -72,7 +71,8 @@ bool read_count(const char* text, int& count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false, capture = false;
+  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false, capture = false,
+       markers = false;
   std::string plot;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
@@ -90,6 +90,8 @@ int main(int argc, char** argv) {
       all = false, rod = true;
     } else if (word == "capture") {
       all = false, capture = true;
+    } else if (word == "markers") {
+      all = false, markers = true;
     } else if (word == "coupling") {
       all = false, coupling = true;
     } else if (word == "cones") {
@@ -128,6 +130,10 @@ int main(int argc, char** argv) {
   if (all || capture) {
     table.heading("Capture");
     ligature::bench::measure_capture(table);
+  }
+  if (all || markers) {
+    table.heading("Markers, four 640x480 images, one core");
+    if (!ligature::bench::measure_markers(table, profile)) return 1;
   }
   if (all) {
     table.heading("Stages, demo recording");

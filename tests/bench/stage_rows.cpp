@@ -10,9 +10,6 @@
 #include "config/profile_file.hpp"
 #include "config/rig_file.hpp"
 #include "config/scenario_file.hpp"
-#include "drivers/camera/recorded.hpp"
-#include "drivers/markers/detector.hpp"
-#include "drivers/tracking/tracker.hpp"
 #include "render/renderer.hpp"
 #include "sim/world/world.hpp"
 #include "tests/bench/table.hpp"
@@ -27,51 +24,6 @@ void time_into(Histogram& histogram, Function&& function) {
   const std::int64_t start = rt::monotonic_now_ns();
   function();
   histogram.record(rt::monotonic_now_ns() - start);
-}
-
-/// Plays the recording through decoding, detection and fit. @return every sample, in order
-Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::string& directory,
-                                                      const drivers::Rig& rig) {
-  auto recording =
-      drivers::open_recording(directory, drivers::ImageSize{rig.cameras[0].width_px, rig.cameras[0].height_px});
-  if (!recording) return unexpected(recording.error());
-  auto tracker = drivers::Tracker::create(rig);
-  if (!tracker) return unexpected(tracker.error());
-  std::vector<drivers::MarkerDetector> detectors;
-  for (std::size_t c = 0; c < kCameras; ++c) {
-    auto detector = drivers::MarkerDetector::create(rig, c);
-    if (!detector) return unexpected(detector.error());
-    detectors.push_back(std::move(*detector));
-  }
-  auto decode = std::make_unique<Histogram>(), detect = std::make_unique<Histogram>(),
-       fit = std::make_unique<Histogram>();
-  std::array<drivers::Frame, kCameras> frames;
-  std::array<drivers::FrameStatus, kCameras> status{};
-  std::array<drivers::MarkerSet, kCameras> sets;
-  std::array<const drivers::MarkerSet*, kCameras> pointers{&sets[0], &sets[1], &sets[2], &sets[3]};
-  std::vector<InstrumentSample> samples;
-  for (;;) {
-    bool over = false;
-    for (std::size_t c = 0; c < kCameras; ++c) {
-      time_into(*decode, [&] { status[c] = recording->cameras[c]->next(frames[c]); });
-      over = over || status[c] == drivers::FrameStatus::end;
-    }
-    if (over) break;
-    time_into(*detect, [&] {
-      for (std::size_t c = 0; c < kCameras; ++c) {
-        detectors[c].detect(frames[c], status[c], sets[c]);
-        sets[c].sequence = frames[c].sequence;
-        sets[c].mid_exposure_ns = frames[c].mid_exposure_ns;
-      }
-    });
-    InstrumentSample sample;
-    time_into(*fit, [&] { sample = tracker->track(pointers); });
-    samples.push_back(sample);
-  }
-  table.add("decode one 640x480 frame (H.264)", *decode);
-  table.add("detect markers in four 640x480 frames", *detect);
-  table.add("fit both forceps", *fit);
-  return samples;
 }
 
 struct Stages {

@@ -7,6 +7,9 @@
 
 #include "appliance/rt/clock.hpp"
 #include "appliance/watchdog/histogram.hpp"
+#include "drivers/rig.hpp"
+#include "sim/base/result.hpp"
+#include "sim/contract/instrument_sample.hpp"
 
 namespace ligature::bench {
 
@@ -53,6 +56,11 @@ void measure_capture(Table& table);
 void measure_rod(Table& table);
 /// The coupling matrix of contacts in a window of a thread, beside the thesis's recursion to the same matrix.
 void measure_coupling(Table& table);
+/// Detection and fit of four images: the recording's, and pictures that are hard on them. @return false: no recording
+bool measure_markers(Table& table, const std::string& profile);
+/// Plays a recording through decoding, detection and fit. @return every sample, in order
+Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::string& directory,
+                                                      const drivers::Rig& rig);
 /// Every stage of the pipeline on the shipped demo recording. @return false when it cannot be played
 bool measure_stages(Table& table, const std::string& profile);
 
