@@ -179,11 +179,12 @@ world::SolverParams read_solver(Table t) {
 /// Reads them all; the line of the thread with which there are too many vertices is the one that is named.
 std::vector<Table> read_threads(Table& root, const world::Capacity& capacity, std::size_t most_vertices,
                                 std::vector<ThreadParams>& threads) {
+  std::vector<NeedleEntry> needles = read_needles(root);
   auto tables = root.get_tables("thread", 1, kMaxThreads, "a scene has at least one thread");
   std::vector<std::string> names;
   std::size_t vertices = 0;
   for (Table& t : tables) {
-    threads.push_back(read_thread(t, names));
+    threads.push_back(read_thread(t, names, needles));
     const std::size_t before = vertices;
     const ThreadParams& thread = threads.back();  // of an adaptive one the world counts what it begins with
     vertices += thread.coarsest_mm > 0 ? thread.most_vertices : vertex_count(thread);
@@ -194,6 +195,8 @@ std::vector<Table> read_threads(Table& root, const world::Capacity& capacity, st
                capacity.vertices < most_vertices ? "lengthen the segments or raise capacity.vertices"
                                                  : "lengthen the segments");
   }
+  for (NeedleEntry& n : needles)
+    if (!n.used) n.table.reject("thread", "the name of a thread", "threads are those above");
   return tables;
 }
 
@@ -236,7 +239,6 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   s.forceps = read_forceps(root);
 
   root.refuse_unsupported("tissue", "tissues are");
-  root.refuse_unsupported("needle", "needles are");
   root.refuse_unsupported("suture", "sutures are");
   if (auto done = document.finish(); !done) return unexpected(done.error());
   return s;

@@ -30,8 +30,17 @@ struct Span {
 };
 Span read_span(Table& t);
 
-/// One [[thread]] with its clamps and forces.
-world::ThreadParams read_thread(Table& t, std::vector<std::string>& names);
+/// One [[needle]], and whose end it is.
+struct NeedleEntry {
+  Table table;
+  std::string thread;
+  world::NeedleParams params;
+  bool used = false;
+};
+std::vector<NeedleEntry> read_needles(Table& root);
+
+/// One [[thread]] with its clamps, forces and needle.
+world::ThreadParams read_thread(Table& t, std::vector<std::string>& names, std::vector<NeedleEntry>& needles);
 
 double rest_length(const world::ThreadParams& thread);
 /// After resampling: the segment is rounded so that it divides the whole. 0: the thread is not well drawn.

@@ -4,6 +4,7 @@
 #include "config/csv_file.hpp"
 #include "config/scenario_parts.hpp"
 #include "sim/base/units.hpp"
+#include "sim/contract/scene_snapshot.hpp"
 
 namespace ligature::config {
 
@@ -197,6 +198,34 @@ void read_adaptive(Table& t, ThreadParams& p) {
   p.most_vertices = static_cast<std::size_t>(most);
 }
 
+/// The needle that names this thread.
+void take_needle(ThreadParams& p, std::vector<NeedleEntry>& needles) {
+  for (NeedleEntry& n : needles) {
+    if (n.thread != p.name) continue;
+    const auto wrong = [&](std::string_view must, std::string_view remedy) { n.table.reject("thread", must, remedy); };
+    if (p.needle) wrong("a thread without a needle so far", "a thread has one needle, at one of its ends");
+    n.used = true;
+    if (p.closed) wrong("an open thread", "a closed thread has no end");
+    if (p.coarsest_mm > 0) wrong("a thread that is not adaptive", "segments of a needle keep angles of their own");
+    if (p.rest_length_scale != 1) wrong("a thread with rest_length_scale 1", "the needle would be scaled with it");
+    if (!(p.material.bend_stiffness > 0 && p.material.twist_stiffness > 0))
+      wrong("a thread that resists bending and twist", "give it stiffness");
+    const std::string_view length = n.table.has("chord_mm") ? "chord_mm" : "arc_mm";
+    if (!p.points.empty() && n.params.arc_mm > drawn_length(p))
+      n.table.reject(length,
+                     "such that the needle is no longer than its thread, " + std::to_string(drawn_length(p)) + " mm",
+                     "draw the thread longer");
+    if (n.params.arc_mm < 2 * p.segment_mm)
+      n.table.reject(
+          length,
+          "such that the needle has two segments of its thread at least, " + std::to_string(2 * p.segment_mm) + " mm",
+          "shorten segment_mm");
+    if (p.needle || !n.table.clean()) continue;
+    p.needle = n.params;
+    p.needle->material.drag = p.material.drag;
+  }
+}
+
 void check_segments(Table& t, const ThreadParams& p) {
   const double length = drawn_length(p);
   if (!p.closed && length < 2 * p.segment_mm)
@@ -224,7 +253,42 @@ std::size_t vertex_count(const ThreadParams& p) {
   return segments == 0 ? 0 : segments + (p.closed ? 0 : 1);
 }
 
-ThreadParams read_thread(Table& t, std::vector<std::string>& names) {
+std::vector<NeedleEntry> read_needles(Table& root) {
+  std::vector<NeedleEntry> all;
+  std::vector<std::string> names;
+  for (Table& t : root.get_tables("needle", 0, kMaxThreads, "a thread has one needle at most")) {
+    NeedleEntry n;
+    world::NeedleParams& p = n.params;
+    p.name = read_name(t, "needle" + std::to_string(names.size() + 1), names);
+    n.thread = t.need_string("thread", "name the thread whose end it is");
+    p.at_last = t.get_choice("at", false, {{"first", false}, {"last", true}});
+    p.arc_rad = units::rad_per_deg * t.get_number("arc_deg", 135, between(0, 350), "3/8 of a circle is 135");
+    constexpr Range kLength{.low = 0.1, .high = 100};
+    if (t.has("chord_mm")) {
+      const double chord = t.need_number("chord_mm", kLength), half = 0.5 * p.arc_rad;
+      p.arc_mm = half > 1e-9 ? chord * half / std::sin(half) : chord;
+      if (t.has("arc_mm")) t.reject_as("arc_mm", "given beside chord_mm", "the only one of the two", "leave one out");
+    } else {
+      p.arc_mm = t.need_number("arc_mm", kLength, "the length of the wire, 4 to 6.5 is usual; or chord_mm");
+    }
+    p.wire_mm = t.get_number("wire_diameter_mm", p.wire_mm, between(5e-3, 2), "0.05 to 0.13 is usual");
+    const double young_gpa = t.get_number("young_gpa", 200, up_to(1e4));
+    const double poisson = t.get_number("poisson", 0.28, {.low = -1, .high = 0.5, .low_open = true});
+    const double density = t.get_number("density_kg_per_m3", 7850, up_to(1e6));
+    p.material = world::round_thread(young_gpa * units::pa_per_gpa, poisson, density * units::g_per_mm3_per_kg_per_m3,
+                                     p.wire_mm, 0);
+    p.direction = t.get_vec3("direction", {}, between(-1e6, 1e6));
+    p.toward = t.get_vec3("toward", {}, between(-1e6, 1e6));
+    if (norm(p.direction) > 0 && norm(p.toward) > 0 &&
+        norm(cross(p.direction, p.toward)) < 1e-6 * norm(p.direction) * norm(p.toward))
+      t.reject_as("toward", "along direction", "across it", "say to which side the wire bends");
+    n.table = t;
+    all.push_back(std::move(n));
+  }
+  return all;
+}
+
+ThreadParams read_thread(Table& t, std::vector<std::string>& names, std::vector<NeedleEntry>& needles) {
   using Twist = ThreadParams::TwistMode;
   ThreadParams p;
   p.name = read_name(t, "thread" + std::to_string(names.size() + 1), names);
@@ -247,6 +311,7 @@ ThreadParams read_thread(Table& t, std::vector<std::string>& names) {
     t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]", "only integrator = \"inertial\" has a velocity to keep");
   p.material = read_material(t, p);
   if (!p.points.empty()) check_segments(t, p);
+  take_needle(p, needles);
   read_clamps(t, p);
   for (Table& force : t.get_tables("force", 0, kMaxLoads)) p.forces.push_back(read_force(force, p));
   return p;

@@ -594,7 +594,10 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
   std::size_t count =
       tubes.build(scene, 3 / optics.px_per_mm(), 0.45 / optics.px_per_mm(), out, kMaxThreadRings, threads);
   for (const RingRange& t : threads) {
-    for (std::uint32_t k = 0; k < t.count; ++k) out[t.first + k].strength = 0.72F;
+    for (std::uint32_t k = 0; k < t.count; ++k) {
+      Ring& ring = out[t.first + k];
+      ring.strength = 0.72F + (ring.strength > kWire ? kWire : 0.0F);
+    }
     shadows.push_back(t);
   }
   for (std::size_t i = 0; i < kInstruments; ++i) write_forceps(i, scene.forceps[i], count);

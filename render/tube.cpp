@@ -50,13 +50,16 @@ bool finite(const SnapshotVertex& v) {
 
 }  // namespace
 
-TubeBuilder::TubeBuilder() : points_(std::make_unique<std::array<Vec3, kMaxSnapshotVertices>>()) {}
+TubeBuilder::TubeBuilder()
+    : points_(std::make_unique<std::array<Vec3, kMaxSnapshotVertices>>()),
+      wire_(std::make_unique<std::array<bool, kMaxSnapshotVertices>>()) {}
 
 std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, double min_radius_mm, Ring* out,
                                std::size_t capacity, FixedVector<RingRange, kMaxThreads>& ranges) noexcept {
   ranges.clear();
   std::size_t written = 0;
   auto& points = *points_;
+  auto& wire = *wire_;
   // What every thread may spend on smoothness, so that the last one finds room for its rings too.
   std::size_t asked = 0;
   for (const SnapshotThread& thread : scene.threads)
@@ -77,6 +80,7 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
         if (d < 1e-5) continue;
         length += d;
       }
+      wire[n] = i >= thread.needle_first && i - thread.needle_first < thread.needle_count;
       points[n++] = p;
     }
     const bool closed = thread.closed && n >= 3;
@@ -91,7 +95,9 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
     std::size_t per_segment = static_cast<std::size_t>(std::clamp(std::ceil(mean / spacing_mm), 1.0, 8.0));
     per_segment = std::max<std::size_t>(1, std::min(per_segment, share));
 
-    const double radius = std::max<double>(thread.radius_mm, min_radius_mm);
+    const double thin = std::max<double>(thread.radius_mm, min_radius_mm);
+    const bool has_wire = thread.needle_count > 0 && std::isfinite(thread.needle_radius_mm);
+    const double thick = has_wire ? std::max<double>(thread.needle_radius_mm, min_radius_mm) : thin;
     const auto at = [&](std::ptrdiff_t i) {
       const auto count = static_cast<std::ptrdiff_t>(n);
       if (closed) return points[static_cast<std::size_t>((i + count) % count)];
@@ -115,7 +121,12 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
       const Vec3 chord = at(i + 1) - at(i);
       const Vec3 t = speed > 1e-6 ? (1 / speed) * c.dp : (1 / norm(chord)) * chord;
       const Vec3 across = k == 0 ? any_across(t) : transport(p_before, t_before, n_before, c.p, t);
-      out[written++] = {to_float(c.p), static_cast<float>(radius), to_float(across), 0, to_float(t), 1};
+      const std::size_t next = segment + 1 < n ? segment + 1 : 0;
+      const double from = wire[segment] ? thick : thin, to = wire[next] ? thick : thin;
+      const bool steel = has_wire && (u < 0.5 ? wire[segment] : wire[next]);
+      out[written++] = {to_float(c.p),    static_cast<float>(from + u * (to - from)),
+                        to_float(across), 0,
+                        to_float(t),      steel ? 1 + kWire : 1};
       p_before = c.p, t_before = t, n_before = across;
     }
 
@@ -131,6 +142,7 @@ std::size_t TubeBuilder::build(const SceneSnapshot& scene, double spacing_mm, do
       const auto cap = [&](const Ring& end, double sign, std::size_t where, std::size_t k) {
         const double angle = 0.5 * std::numbers::pi * static_cast<double>(k) / kCapRings;
         Ring ring = end;
+        const double radius = end.radius;
         ring.centre = to_float(from_float(end.centre) + (sign * radius * std::sin(angle)) * from_float(end.tangent));
         ring.radius = static_cast<float>(radius * std::cos(angle));
         ring.tilt = static_cast<float>(sign * std::sin(angle));

@@ -14,6 +14,7 @@
 namespace ligature::render {
 
 inline constexpr std::uint32_t kTubeSides = 8;
+inline constexpr float kWire = 2;
 inline constexpr std::size_t kCapRings = 2;
 inline constexpr std::size_t kMaxThreadRings = 2 * kMaxSnapshotVertices + kMaxThreads * (2 * kCapRings + 1);
 
@@ -24,7 +25,7 @@ struct Ring {
   std::array<float, 3> normal{};  ///< unit, across the curve
   float tilt = 0;                 ///< how much the surface normal leans along the tangent: caps -1..1, else 0
   std::array<float, 3> tangent{};
-  float strength = 1;  ///< of the shadow it casts, 0..1
+  float strength = 1;  ///< of the shadow it casts, 0..1; more by kWire where it is steel wire
 };
 static_assert(sizeof(Ring) == 48);
 
@@ -46,6 +47,7 @@ class TubeBuilder {
 
  private:
   std::unique_ptr<std::array<Vec3, kMaxSnapshotVertices>> points_;  ///< one cleaned thread
+  std::unique_ptr<std::array<bool, kMaxSnapshotVertices>> wire_;    ///< its vertices that are the needle's
 };
 
 }  // namespace ligature::render

@@ -22,6 +22,7 @@ std::vector<Curve> curves_of(const world::World& world, const world::WorldParams
     c.s_mm = std::move(shape.s_mm);
     c.closed = m.closed;
     c.radius_mm = 0.5 * params.threads[c.origin].diameter_mm;
+    if (m.needle_last > m.needle_first) c.radii_mm = std::move(shape.radius_mm);
     c.rest_length_mm = m.rest_length_mm;
     out.push_back(std::move(c));
   }

@@ -1,5 +1,6 @@
 #pragma once
 /// The threads as they are now, as curves: what the judgements of a run (gaps, knots, pictures) are made from.
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,9 @@ struct Curve {
   std::vector<Vec3> x;       ///< W [mm]                                                   (vertices)
   std::vector<double> s_mm;  ///< rest arc length, growing from 0                          (vertices)
   bool closed = false;
-  double radius_mm = 0;
-  double rest_length_mm = 0;  ///< of the whole, of a closed one with its last edge
+  double radius_mm = 0;          ///< of the thread where it is no needle
+  std::vector<double> radii_mm;  ///< at its vertices, where they differ                (vertices, or none)
+  double rest_length_mm = 0;     ///< of the whole, of a closed one with its last edge
 
   std::size_t edges() const { return x.empty() ? 0 : closed ? x.size() : x.size() - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == x.size() ? 0 : vertex + 1; }
@@ -21,6 +23,8 @@ struct Curve {
   double edge_mm(std::size_t edge) const {
     return (edge + 1 < x.size() ? s_mm[edge + 1] : rest_length_mm) - s_mm[edge];
   }
+  double radius_at(std::size_t vertex) const { return radii_mm.empty() ? radius_mm : radii_mm[vertex]; }
+  double thickest() const { return radii_mm.empty() ? radius_mm : *std::max_element(radii_mm.begin(), radii_mm.end()); }
   /// Rest arc between two places of it, on a closed one the shorter way round.
   double arc_between(double s, double t) const;
 };

@@ -39,7 +39,7 @@ Vec3 about_vertex(const Curve& c, std::size_t i, double t) {
   if (!c.closed && i == 0) return between(x, c.x[behind], t - 0.5);
   if (!c.closed && i + 1 == n) return between(c.x[before], x, 0.5 + t);
   const Vec3 bend = second_difference(c, i);
-  const double rounded = norm(bend) > 8 * kMostCut * c.radius_mm ? 8 * kMostCut * c.radius_mm / norm(bend) : 1.0;
+  const double most = 8 * kMostCut * c.radius_at(i), rounded = norm(bend) > most ? most / norm(bend) : 1.0;
   const Vec3 on_edge = between(x, t < 0.5 ? c.x[before] : c.x[behind], std::abs(t - 0.5));
   const double in = std::max(0.5 * rounded - std::abs(t - 0.5), 0.0);
   return rounded > 0 ? on_edge + (0.5 * in * in / rounded) * bend : on_edge;
@@ -100,7 +100,7 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
   double longest = 0, thickest = 0, farthest = 0;  // of edges with their centrelines
   for (std::size_t k = 0; k < curves.size(); ++k) {
     const Curve& c = curves[k];
-    thickest = std::max(thickest, c.radius_mm);
+    thickest = std::max(thickest, c.thickest());
     for (std::size_t i = 0; i < c.edges(); ++i) {
       edges.push_back(edge_of(c, k, i));
       longest = std::max(longest, norm(edges.back().b - edges.back().a) + 2 * edges.back().bulge);
@@ -124,7 +124,12 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
   const auto look = [&](const Edge& p, const Edge& q) {
     if (p.thread == q.thread && p.edge == q.edge) return;
     const Curve &a = curves[p.thread], &b = curves[q.thread];
-    const double radii = a.radius_mm + b.radius_mm;
+    // Of an edge of which one end is thicker, the place counts as its nearer end.
+    const auto radius = [](const Curve& c, std::size_t edge, double at) {
+      return c.radius_at(at < 0.5 ? edge : c.next(edge));
+    };
+    const double radii =
+        std::max(radius(a, p.edge, 0), radius(a, p.edge, 1)) + std::max(radius(b, q.edge, 0), radius(b, q.edge, 1));
     const auto most = [&] { return radii + (best ? std::min(best->gap_mm, reach_mm) : reach_mm); };
     if (nearest_places(p.a, p.b, q.a, q.b).distance - p.bulge - q.bulge > most()) return;
     for (std::size_t k = 0; k < kParts; ++k)
@@ -132,14 +137,16 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
         const double halves = 0.5 * (norm(p.p[k + 1] - p.p[k]) + norm(q.p[l + 1] - q.p[l]));
         if (0.5 * norm(p.p[k] + p.p[k + 1] - q.p[l] - q.p[l + 1]) - halves > most()) continue;
         const Nearest near = nearest_places(p.p[k], p.p[k + 1], q.p[l], q.p[l + 1]);
-        const double gap = near.distance - radii;
+        const double at_a = (static_cast<double>(k) + near.s) / kParts;
+        const double at_b = (static_cast<double>(l) + near.t) / kParts;
+        const double radius_a = radius(a, p.edge, at_a), radius_b = radius(b, q.edge, at_b);
+        const double gap = near.distance - radius_a - radius_b;
         if (gap > reach_mm || (best && gap >= best->gap_mm)) continue;
         if (p.thread == q.thread) {
-          const double s = a.s_mm[p.edge] + (static_cast<double>(k) + near.s) / kParts * a.edge_mm(p.edge);
-          const double t = a.s_mm[q.edge] + (static_cast<double>(l) + near.t) / kParts * a.edge_mm(q.edge);
-          if (a.arc_between(s, t) < std::numbers::pi * a.radius_mm) continue;
+          const double s = a.s_mm[p.edge] + at_a * a.edge_mm(p.edge), t = a.s_mm[q.edge] + at_b * a.edge_mm(q.edge);
+          if (a.arc_between(s, t) < std::numbers::pi * std::max(radius_a, radius_b)) continue;
         }
-        best = {gap, gap / std::min(a.radius_mm, b.radius_mm), p.thread, p.edge, q.thread, q.edge};
+        best = {gap, gap / std::min(radius_a, radius_b), p.thread, p.edge, q.thread, q.edge};
       }
   };
   for (std::size_t first = 0; first < cells.size();) {

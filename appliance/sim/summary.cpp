@@ -61,6 +61,34 @@ json thread_json(const world::World& world, std::size_t k, const std::string& na
           {"writhe", m.writhe}};
 }
 
+/// Of every thread or piece that has one.
+json needles_json(const world::World& world, const world::WorldParams& params) {
+  json all = json::array();
+  for (std::size_t k = 0; k < world.thread_count(); ++k) {
+    const world::ThreadMeasure m = world.measure(k, false);
+    if (m.needle_last <= m.needle_first) continue;
+    const auto given = std::find_if(params.threads.begin(), params.threads.end(),
+                                    [&](const world::ThreadParams& t) { return t.needle && t.name == m.name; });
+    if (given == params.threads.end()) continue;
+    const world::NeedleParams& n = *given->needle;
+    const world::ThreadShape shape = world.shape(k);
+    const std::size_t point = n.at_last ? m.needle_last : m.needle_first;
+    const std::size_t swage = n.at_last ? m.needle_first : m.needle_last;
+    all.push_back({{"name", n.name},
+                   {"thread", m.name},
+                   {"at", n.at_last ? "last" : "first"},
+                   {"arc_mm", n.arc_mm},
+                   {"arc_deg", n.arc_rad / units::rad_per_deg},
+                   {"wire_diameter_mm", n.wire_mm},
+                   {"bend_stiffness_mn_mm2", mn(n.material.bend_stiffness)},
+                   {"first_vertex", m.needle_first},
+                   {"last_vertex", m.needle_last},
+                   {"point_mm", vector_json(shape.x[point])},
+                   {"swage_mm", vector_json(shape.x[swage])}});
+  }
+  return all;
+}
+
 }  // namespace
 
 void TailMean::add(const std::vector<double>& row) {
@@ -133,7 +161,7 @@ void Statistics::measure_contacts(const world::World& world, const StepReport& r
     return c.other == world::ContactMeasure::Other::thread;
   });
   double reach = 0;
-  for (const Curve& c : curves_) reach = std::max(reach, c.radius_mm);
+  for (const Curve& c : curves_) reach = std::max(reach, c.thickest());
   if (const auto gap = smallest_gap(curves_, reach); gap && (touched || gap->gap_mm < 0))
     take_gap(gap->gap_mm, gap->over_radius);
 }
@@ -258,6 +286,7 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   s["tied"] = statistics.ends(world);
   if (!scenario.forceps.empty())
     s["forceps"] = {{"grasps", statistics.grasps()}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
+  s["needles"] = needles_json(world, scenario.params);
   s["knots"] = nullptr;
   if (ending.knots) {
     s["knots"] = json::array();

@@ -29,6 +29,7 @@ struct Ring {
   vec4 normal_tilt;
   vec4 tangent_strength;
 };
+const float kWire = 2.0;  // added to the strength of rings of steel
 struct Mark {
   vec4 box;             // px: x, y, width, height
   vec4 colour;          // sRGB

@@ -18,6 +18,7 @@ void main() {
   float penumbra = height / l.z * frame.to_light_W.w + 0.35 / frame.to_microscope_W.w;
   float reach = half_width + 1.6 * penumbra;
   // Where the caster points at the light its strip has no direction and would fold over itself: it fades there.
-  profile = vec4(side * reach, half_width, penumbra, ring.tangent_strength.w * smoothstep(0.05, 0.35, n));
+  float w = ring.tangent_strength.w, strength = w > kWire ? w - kWire : w;
+  profile = vec4(side * reach, half_width, penumbra, strength * smoothstep(0.05, 0.35, n));
   gl_Position = frame.clip_W[EYE] * vec4(on_bench + across * side * reach, frame.bench.x, 1.0);
 }

@@ -7,10 +7,12 @@ layout(location = 0) centroid out vec3 p_W;
 layout(location = 1) centroid out vec3 n_W;
 layout(location = 2) centroid out vec3 t_W;
 layout(location = 3) centroid out vec3 to_eye;
+layout(location = 4) centroid out float steel;
 void main() {
   Ring ring = rings[push.first + gl_VertexIndex / kSides];
   float phi = float(gl_VertexIndex % kSides) * (6.28318530718 / float(kSides));
   t_W = ring.tangent_strength.xyz;
+  steel = ring.tangent_strength.w > kWire ? 1.0 : 0.0;
   vec3 binormal = cross(t_W, ring.normal_tilt.xyz);
   vec3 out_W = cos(phi) * ring.normal_tilt.xyz + sin(phi) * binormal;
   p_W = ring.centre_radius.xyz + ring.centre_radius.w * out_W;

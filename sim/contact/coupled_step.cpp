@@ -333,11 +333,9 @@ void CoupledStep::add_soft_coupling() noexcept {
   }
 }
 
-void CoupledStep::place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
-                              double fraction) noexcept {
+void CoupledStep::place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept {
   for (std::size_t k = 0; k < count; ++k) {
-    const std::vector<Vector3d>& x = problems[k].state->x;
-    for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = x[i] + fraction * systems[k].step_of(i);
+    systems[k].place_by(fraction, trial_[k]);
     trial_of_[k] = trial_[k].data();
   }
 }
@@ -560,12 +558,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([&](SoftBody& body) {
       for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
     });
-    place_trial(systems, problems, count, fraction);
+    place_trial(systems, count, fraction);
     const double allowed = safe_fraction(strands, count, fraction, settings, out);
     if (allowed < fraction) {
       fraction = allowed;
       cut = true;
-      place_trial(systems, problems, count, fraction);
+      place_trial(systems, count, fraction);
     }
     // The audit knows nothing of how the move was found.
     const auto unproven = [&] {
@@ -581,7 +579,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     };
     for (int halving = 0; unproven(); ++halving) {
       fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
-      place_trial(systems, problems, count, fraction);
+      place_trial(systems, count, fraction);
       if (fraction > 0) continue;
       ++out.unproven;
       break;
@@ -595,10 +593,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (std::size_t k = 0; k < count; ++k) {
       rod::RodState& state = *problems[k].state;
       systems[k].foresee_tension(trial_[k]);
-      std::copy_n(trial_[k].begin(), state.x.size(), state.x.begin());
       if (systems[k].stride() == 4)
         for (std::size_t i = 0; i < problems[k].model->edges(); ++i)
-          systems[k].theta()[i] += fraction * systems[k].step()[4 * i + 3];
+          systems[k].theta()[i] = systems[k].theta_by(fraction, i);
+      std::copy_n(trial_[k].begin(), state.x.size(), state.x.begin());
       systems[k].ask_for(motion);
       systems[k].place_held();
     }

@@ -136,8 +136,7 @@ class CoupledStep {
                        CoupledOutcome& out) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
   int body_parts(const Strand* strands, std::size_t count) const noexcept;
-  void place_trial(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
-                   double fraction) noexcept;
+  void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
 
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;

@@ -147,9 +147,9 @@ StepOutcome ImplicitStep::run(ThreadSystem& s, const StepSettings& settings) noe
     if (fraction < 1.0) out.limited = true;
 
     const auto try_at = [&](double f) {
-      for (std::size_t i = 0; i < n; ++i) trial_[i] = state.x[i] + f * s.step_of(i);
+      s.place_by(f, trial_);
       if (stride == 4)
-        for (std::size_t i = 0; i < model.edges(); ++i) trial_theta_[i] = theta[i] + f * s.step()[stride * i + 3];
+        for (std::size_t i = 0; i < model.edges(); ++i) trial_theta_[i] = s.theta_by(f, i);
     };
     const bool careful = !moving && furthest > kSmallMove * model.rest_length;
     if (careful) {

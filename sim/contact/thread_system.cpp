@@ -109,6 +109,7 @@ void ThreadSystem::begin(const StepProblem& problem, const StepSettings& setting
   motion_ = 1;
   carried_motion_ = shift_ = outer_load_ = 0;
   tension_known_ = false;
+  body_turn_.setZero();
   trial_.resize(model.vertices());  // within the memory that was taken
   std::fill(fixed_.begin(), fixed_.end(), static_cast<unsigned char>(0));
   for (const HeldVertex& h : p_.drive->held) fixed_[h.vertex] = 1;
@@ -196,7 +197,10 @@ void ThreadSystem::foresee_tension(const std::vector<Vector3d>& x) noexcept {
     const std::size_t j = model.next(i);
     const Vector3d e = p_.state->x[j] - p_.state->x[i], d = x[j] - x[i] - e;
     const double length = std::max(e.norm(), 1e-150);
-    tension_[i] = model.edge_stretch(i) * ((length + e.dot(d) / length) / model.edge_length(i) - 1);
+    // Where a stiff section turned as a body its shape says how it is strained.
+    const bool turned = !body_turn_.isZero(0) && i >= model.sections.body_first && i < model.sections.body_last;
+    const double then = turned ? (x[j] - x[i]).norm() : length + e.dot(d) / length;
+    tension_[i] = model.edge_stretch(i) * (then / model.edge_length(i) - 1);
   }
   tension_known_ = true;
 }
@@ -592,6 +596,54 @@ bool ThreadSystem::couple(rod::ContactSide* sides, std::size_t count, std::size_
 
 void ThreadSystem::solve() noexcept {
   dimension_ == 4 ? solve_as<4>() : dimension_ == 1 ? solve_as<1>() : solve_as<3>();
+  find_body_turn();
+}
+
+// The turn that fits best what the section's vertices do about the one where the thread begins, which goes straight.
+void ThreadSystem::find_body_turn() noexcept {
+  const rod::Sections& s = p_.model->sections;
+  body_turn_.setZero();
+  if (s.body_last == s.body_first || dimension_ != 4) return;
+  body_pivot_ = s.body_first == 0 ? s.body_last : s.body_first;
+  for (std::size_t i = s.body_first; i <= s.body_last; ++i)
+    if (fixed_[i]) return;  // led: the mixed formulation takes it there as well
+  Eigen::Matrix3d inertia = Eigen::Matrix3d::Zero();
+  Vector3d momentum = Vector3d::Zero();
+  for (std::size_t i = s.body_first; i <= s.body_last; ++i) {
+    const Vector3d arm = p_.state->x[i] - p_.state->x[body_pivot_];
+    momentum += arm.cross(step_of(i) - step_of(body_pivot_));
+    inertia += arm.squaredNorm() * Eigen::Matrix3d::Identity() - arm * arm.transpose();
+  }
+  inertia += 1e-9 * inertia.trace() * Eigen::Matrix3d::Identity();  // a straight one has none about itself
+  const Vector3d turn = inertia.ldlt().solve(momentum);
+  if (turn.norm() <= kMostGuessedTurn) body_turn_ = turn;
+}
+
+void ThreadSystem::place_by(double fraction, std::vector<Vector3d>& x) const noexcept {
+  const std::vector<Vector3d>& from = p_.state->x;
+  const std::size_t n = p_.model->vertices();
+  for (std::size_t i = 0; i < n; ++i) x[i] = from[i] + fraction * step_of(i);
+  if (body_turn_.isZero(0)) return;
+  const rod::Sections& s = p_.model->sections;
+  const Eigen::AngleAxisd by(fraction * body_turn_.norm(), body_turn_.normalized());
+  for (std::size_t i = s.body_first; i <= s.body_last; ++i) {
+    const Vector3d arm = from[i] - from[body_pivot_];
+    const Vector3d strain = step_of(i) - step_of(body_pivot_) - body_turn_.cross(arm);
+    x[i] = x[body_pivot_] + by * (arm + fraction * strain);
+  }
+}
+
+// Angles count from frames that are carried straight to where the tangent goes: what a turn adds to that is its own
+// turn about the tangent (swing and twist). To first order that is in the step already.
+double ThreadSystem::theta_by(double fraction, std::size_t edge) const noexcept {
+  const double straight = theta_[edge] + fraction * step_[4 * edge + 3];
+  const rod::Sections& s = p_.model->sections;
+  if (body_turn_.isZero(0) || edge < s.body_first || edge >= s.body_last || p_.state->twist.edge_held(edge))
+    return straight;
+  const Vector3d along = (p_.state->x[edge + 1] - p_.state->x[edge]).normalized(), turn = fraction * body_turn_;
+  const double angle = turn.norm(), spin = turn.dot(along);
+  if (!(angle > 0)) return straight;
+  return straight - spin + 2 * std::atan2(std::sin(0.5 * angle) * spin / angle, std::cos(0.5 * angle));
 }
 
 template <int D>

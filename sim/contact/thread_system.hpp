@@ -152,6 +152,11 @@ class ThreadSystem final : public ThreadInverse {
   void push_right(std::size_t vertex, const Vector3d& force) noexcept;
   /// step() = what the linearised system answers to the right-hand side, which stays.
   void solve() noexcept;
+  /// Where vertices go by a fraction of step(): straight, but a stiff section turns as a body does, since moved
+  /// straight it would be strained by the square of its turn. x: (n) or more
+  void place_by(double fraction, std::vector<Vector3d>& x) const noexcept;
+  /// Likewise the angle of an edge. @pre angles are unknowns
+  double theta_by(double fraction, std::size_t edge) const noexcept;
   std::size_t rows() const noexcept override { return stride(); }
   void widen(std::size_t& first, std::size_t& last) const noexcept override;
   void solve_window(double* b, std::size_t count, std::size_t first, std::size_t last) const noexcept override;
@@ -213,6 +218,7 @@ class ThreadSystem final : public ThreadInverse {
   void start_forces() noexcept;
   void prepare() noexcept;
   void find_rounding() noexcept;
+  void find_body_turn() noexcept;
 
   StepProblem p_;
   StepSettings settings_;
@@ -226,6 +232,8 @@ class ThreadSystem final : public ThreadInverse {
   double load_ = 0, element_force_ = 0;  // of the last assembly
   double outer_load_ = 0;                // square of the largest load on a vertex
   bool tension_known_ = false;
+  Vector3d body_turn_{0, 0, 0};  // of the stiff section by step_ [rad]
+  std::size_t body_pivot_ = 0;   // the vertex about which it turns
   bool shifted_ = false;
   double shift_ = 0;  // that made the matrix positive definite the last time
 

@@ -22,6 +22,9 @@ struct SnapshotThread {
   std::uint32_t vertex_count = 0;
   float radius_mm = 0;
   bool closed = false;
+  /// Its stiff end of wire: vertices of it, counted from first_vertex on; none: needle_count 0.
+  std::uint32_t needle_first = 0, needle_count = 0;
+  float needle_radius_mm = 0;
 };
 
 struct SnapshotForceps {

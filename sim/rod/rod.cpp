@@ -215,7 +215,18 @@ Sections make_sections(const RodModel& model, const std::vector<Section>& parts)
     for (const Section& part : parts)
       if (at >= part.from - 1e-9 * l && at <= part.to + 1e-9 * l) s.radius.back() = part.radius;
   }
+  find_body(model, s);
   return s;
+}
+
+void find_body(const RodModel& model, Sections& s) noexcept {
+  s.body_first = s.body_last = 0;
+  for (std::size_t i = 0, first = 0; i < s.edge_bend.size(); ++i) {
+    if (!(s.edge_bend[i] > kBodyBend * model.bend_stiffness))
+      first = i + 1;
+    else if (i + 1 - first > s.body_last - s.body_first)
+      s.body_first = first, s.body_last = i + 1;
+  }
 }
 
 bool needs_frames(const RodModel& model, const Twist& twist) noexcept {

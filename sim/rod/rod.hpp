@@ -21,6 +21,8 @@ struct Sections {
   std::vector<double> edge_bend, edge_twist;  ///< EI, GJ of each edge [uN mm^2]                    (edges)
   std::vector<double> radius;                 ///< at each vertex, linear between [mm]              (n)
   std::vector<double> angle_drag;             ///< of each edge, as RodModel::angle_drag [uN mm s]  (edges)
+  /// Vertices of a part so stiff that it moves nearly as a body; equal: none.
+  std::size_t body_first = 0, body_last = 0;
   bool empty() const { return stretch.empty(); }
 };
 
@@ -97,6 +99,10 @@ struct Section {
 /// radius of the part that it lies in; angle_drag is the model's everywhere. @param model with its radius where there
 /// is no part
 Sections make_sections(const RodModel& model, const std::vector<Section>& parts);
+
+/// Finds body_first and body_last: the longest run of edges that bend kBodyBend times less than the model's own.
+void find_body(const RodModel& model, Sections& sections) noexcept;
+inline constexpr double kBodyBend = 100;
 
 /// True where frames are carried along: something holds one, the thread is closed, or angles are unknown.
 /// (An open thread that nobody holds has no twist.)

@@ -601,6 +601,7 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
     for (auto* v : {&m.sections.bend, &m.sections.twist, &m.sections.radius}) take(*v, n);
     for (auto* v : {&m.sections.stretch, &m.sections.edge_bend, &m.sections.edge_twist, &m.sections.angle_drag})
       take(*v, n - 1);
+    rod::find_body(m, m.sections);
     t.thinnest = *std::min_element(m.sections.radius.begin(), m.sections.radius.end());
     m.radius = *std::max_element(m.sections.radius.begin(), m.sections.radius.end());
     const double before = static_cast<double>(first_vertex) * from.drawn_edge;

@@ -135,14 +135,41 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
   }
 }
 
+// The closing faces push what they hold to the middle. A stiff body's place and slant follow, its curve does not: what
+// of it stands off the straight through its vertices stays.
+void World::State::squeeze(std::size_t f, std::uint32_t thread) noexcept {
+  Grasp& grasp = grasps[f];
+  const rod::RodModel& model = threads[thread].model;
+  const rod::Sections& s = model.sections;
+  const auto in_body = [&](const Held& h) {
+    return s.body_last > s.body_first && h.vertex >= s.body_first && h.vertex <= s.body_last;
+  };
+  double n = 0, at = 0, y = 0, at2 = 0, at_y = 0;
+  for (const Held& h : grasp.held) {
+    if (h.thread != thread || !in_body(h)) continue;
+    const auto place = static_cast<double>(h.vertex);
+    n += 1, at += place, y += h.anchor_T.y, at2 += place * place, at_y += place * h.anchor_T.y;
+  }
+  const double spread = n * at2 - at * at, slope = spread > 0.5 ? (n * at_y - at * y) / spread : 0.0;
+  for (Held& h : grasp.held) {
+    if (h.thread != thread) continue;
+    const double radius = model.radius_at(h.vertex);
+    if (!in_body(h)) {
+      h.anchor_T = forceps[f].squeezed(h.anchor_T, radius);
+      continue;
+    }
+    const double middle = y / n + slope * (static_cast<double>(h.vertex) - at / n);
+    h.anchor_T.y += forceps[f].squeezed({h.anchor_T.x, middle, h.anchor_T.z}, radius).y - middle;
+  }
+}
+
 void World::State::add_grips(std::uint32_t thread) noexcept {
-  const Thread& t = threads[thread];
   for (std::size_t f = 0; f < forceps.size(); ++f) {
     Grasp& grasp = grasps[f];
+    squeeze(f, thread);
     for (std::size_t h = 0; h < grasp.held.size(); ++h) {
       Held& held = grasp.held[h];
       if (held.thread != thread) continue;
-      held.anchor_T = forceps[f].squeezed(held.anchor_T, t.model.radius_at(held.vertex));
       Constraint c;
       c.kind = Constraint::Kind::grip;
       c.flipped = true;  // the secant: a grip at its bound must not be without stiffness

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "sim/rod/writhe.hpp"
 #include "sim/world/state.hpp"
@@ -53,6 +54,7 @@ ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
   }
   m.momentum = from_eigen(momentum);
   m.angular_momentum = from_eigen(angular);
+  std::tie(m.needle_first, m.needle_last) = needle_vertices(t);
   const bool framed = rod::needs_frames(t.model, t.state.twist);
   if (framed) m.twist_turns = t.state.twist.turns();
   if (writhe && framed)
@@ -72,6 +74,7 @@ ThreadShape World::shape(std::size_t thread) const {
     s.x.push_back(from_eigen(t.state.x[i]));
     s.twist_rad.push_back(framed && !end ? t.state.twist.joint(i) : 0.0);
     s.s_mm.push_back(t.model.rest_arc(i));
+    s.radius_mm.push_back(t.model.radius_at(i));
   }
   return s;
 }

@@ -8,7 +8,9 @@
 ///   detect.cpp        contacts with planes and jaws; what is remembered of those with other bodies
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -89,6 +91,13 @@ struct Thread {
   bool moved_by_clamps = false;  // in this step
   double energy_before = 0;      // kinetic and elastic, at the start of the step; inertial only
 };
+
+/// Vertices of its needle, first and last; equal: none.
+inline std::pair<std::size_t, std::size_t> needle_vertices(const Thread& t) noexcept {
+  if (!(t.needle_to > t.needle_from)) return {0, 0};
+  const double first = std::ceil(t.needle_from / t.drawn_edge - 1e-6), last = t.needle_to / t.drawn_edge + 1e-6;
+  return {static_cast<std::size_t>(std::max(0.0, first)), std::min(static_cast<std::size_t>(last), t.x0.size() - 1)};
+}
 
 /// A cut to come, with memory for what it makes: two pieces, or of a closed thread one.
 struct Cut {
@@ -176,6 +185,7 @@ struct World::State {
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
   bool near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept;
+  void squeeze(std::size_t f, std::uint32_t thread) noexcept;
   void add_grips(std::uint32_t thread) noexcept;
   void update_grips(StepReport& report) noexcept;
   void turn_gripped_frames() noexcept;

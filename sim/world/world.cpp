@@ -368,8 +368,19 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
   out.threads.clear();
   out.vertices.clear();
   for (const Thread& t : s.threads) {
-    out.threads.push_back({static_cast<std::uint32_t>(out.vertices.size()), static_cast<std::uint32_t>(t.x0.size()),
-                           static_cast<float>(t.model.radius), t.model.closed});
+    SnapshotThread shown;
+    shown.first_vertex = static_cast<std::uint32_t>(out.vertices.size());
+    shown.vertex_count = static_cast<std::uint32_t>(t.x0.size());
+    shown.radius_mm = static_cast<float>(t.model.radius);
+    shown.closed = t.model.closed;
+    if (const auto [first, last] = needle_vertices(t); last > first) {
+      shown.needle_first = static_cast<std::uint32_t>(first);
+      shown.needle_count = static_cast<std::uint32_t>(last - first + 1);
+      shown.needle_radius_mm = static_cast<float>(t.model.radius_at((first + last) / 2));
+      if (last - first + 1 < t.x0.size())
+        shown.radius_mm = static_cast<float>(t.model.radius_at(first > 0 ? 0 : t.x0.size() - 1));
+    }
+    out.threads.push_back(shown);
     for (const Vector3d& x : t.state.x)
       out.vertices.push_back({static_cast<float>(x.x()), static_cast<float>(x.y()), static_cast<float>(x.z())});
   }

@@ -30,6 +30,8 @@ struct ThreadMeasure {
   Vec3 momentum;                       ///< [g mm/s]
   Vec3 angular_momentum;               ///< about W's origin [g mm^2/s]
   double twist_turns = 0, writhe = 0;  ///< link is their sum
+  /// Vertices of its needle, [first, last]; equal: none. Its point is the end of the thread among them.
+  std::size_t needle_first = 0, needle_last = 0;
 };
 
 /// What one clamp exerted on its thread in the last step.
@@ -55,10 +57,12 @@ struct ContactMeasure {
 };
 
 /// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends of an open thread. (vertices)
+/// Between vertices the radius changes evenly.
 struct ThreadShape {
   std::vector<Vec3> x;
   std::vector<double> twist_rad;
   std::vector<double> s_mm;  ///< rest arc length
+  std::vector<double> radius_mm;
 };
 
 /// Called at the end of each stage of the step, so that a caller with a clock can time them.

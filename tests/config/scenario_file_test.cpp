@@ -149,7 +149,6 @@ TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
   const std::string thread = "[[thread]]\nname = \"a\"\npoints_mm = [[0,0,1],[10,0,1]]\n";
   const std::vector<std::pair<std::string, std::string>> cases{
       {thread + "[[tissue]]\n", "f.toml:4: key 'tissue' is given"},
-      {thread + "[[needle]]\n", "f.toml:4: key 'needle' is given"},
       {thread + "[[suture]]\n", "f.toml:4: key 'suture' is given"},
   };
   for (const auto& [text, says] : cases) {
