@@ -1,6 +1,7 @@
 // Prints the state hash of a few scenes. Built twice, optimised and not: what both print must be the same.
 #include <cstdio>
 
+#include "sim/tissue/tissue.hpp"
 #include "tests/sim/scene.hpp"
 #include "tests/sim/thread_zigzag.hpp"
 
@@ -37,5 +38,18 @@ int main() {
     auto world = World::create(thread_over_bench(), {});
     for (int k = 0; k < 40; ++k) world->step(demo_hands(0.06 * k));
     std::printf("forceps %016llx\n", static_cast<unsigned long long>(world->state_hash()));
+  }
+  {
+    namespace tissue = ligature::tissue;
+    auto vessel = tissue::Tissue::create(*tissue::vessel_model({.around = 12, .along = 8}));
+    for (int k = 0; k < 30; ++k) {
+      vessel->clear_loads();
+      vessel->load(static_cast<std::uint32_t>(vessel->nodes() - 1 - static_cast<std::size_t>(k)),
+                   {100, 300, -50.0 * k});
+      vessel->step_alone(0.005);
+    }
+    ligature::StateHash hash;
+    vessel->add_to(hash);
+    std::printf("tissue %016llx\n", static_cast<unsigned long long>(hash.value()));
   }
 }
