@@ -17,7 +17,8 @@ constexpr int kBacktracks = 6;            ///< shortenings of a move
 constexpr double kWarpAngle = 0.05;       ///< by how much nodes turn before the factor is turned anew [rad]
 constexpr double kMostStiffer = 1e4;      ///< sigma at most
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
-constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are kept in one table
+constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are all kept; of larger surfaces
+constexpr std::size_t kMostKept = 256;    ///< those of so many nodes, the ones asked for last
 
 constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
 
@@ -62,13 +63,17 @@ struct Tissue::Parts {
   std::vector<WideShape> shapes;
   std::vector<Batch> batches;
   Factor<float> single;
-  Factor<double> twofold;                ///< where nothing is fixed: the rigid motions need the digits
-  std::vector<std::int32_t> surface_of;  ///< number among the free surface nodes, -1: none         (n)
-  std::vector<float> response;           ///< G0 of free surface nodes, row-major                   (3ns x 3ns)
-  Factor<float> springs;                 ///< of V |F|^2 and hourglasses, for mending
-  double hourglass_weight = 0;           ///< in it, over V
-  double rounding = 0;                   ///< of forces: what positions' last digits are worth [uN]
-  std::size_t responders = 0;            ///< ns
+  Factor<double> twofold;                 ///< where nothing is fixed: the rigid motions need the digits
+  std::vector<std::int32_t> surface_of;   ///< number among the free surface nodes, -1: none         (n)
+  std::vector<std::uint32_t> responders;  ///< free surface nodes                                   (ns)
+  // Columns of G0 for these: of each (3 x 3ns), slot by slot.
+  std::vector<float> response;
+  std::vector<std::uint32_t> kept;    ///< responder in a slot
+  std::vector<std::int32_t> kept_at;  ///< slot of a responder, -1: none                           (ns)
+  std::size_t kept_count = 0, kept_next = 0;
+  Factor<float> springs;        ///< of V |F|^2 and hourglasses, for mending
+  double hourglass_weight = 0;  ///< in it, over V
+  double rounding = 0;          ///< of forces: what positions' last digits are worth [uN]
 
   contact::TriangleMesh surface;
   bool surface_follows = true;  ///< surface is that of x
@@ -133,6 +138,8 @@ struct Tissue::Parts {
   bool search() noexcept;
   double reach() const noexcept;
   int mend() noexcept;
+  void solve_with(double* b, double* c) noexcept;
+  const float* respond(std::size_t responder) noexcept;
   void look(TissueReport& out) const noexcept;
 };
 
@@ -406,6 +413,47 @@ void Tissue::Parts::tell(const std::vector<double>& from, std::vector<Vector3d>&
     to[free[k]] = warp[free[k]] * Vector3d(from[3 * k], from[3 * k + 1], from[3 * k + 2]);
 }
 
+void Tissue::Parts::solve_with(double* b, double* c) noexcept {
+  if (free.size() == mass.size())
+    c ? twofold.solve(b, c) : twofold.solve(b);
+  else
+    c ? single.solve(b, c) : single.solve(b);
+}
+
+/// The three columns of A0^-1 at a surface node, its rows those of the surface; solved for unless kept. In the place of
+/// the one that was asked for first, when there is no other.
+const float* Tissue::Parts::respond(std::size_t responder) noexcept {
+  const std::size_t size = 9 * responders.size();
+  if (kept_at[responder] >= 0) return response.data() + static_cast<std::size_t>(kept_at[responder]) * size;
+  const std::size_t slot_of = kept_next;
+  kept_next = (kept_next + 1) % kept.size();
+  if (kept_count == kept.size())
+    kept_at[kept[slot_of]] = -1;
+  else
+    ++kept_count;
+  kept[slot_of] = static_cast<std::uint32_t>(responder);
+  kept_at[responder] = static_cast<std::int32_t>(slot_of);
+  float* const columns = response.data() + slot_of * size;
+  const std::size_t at = 3 * static_cast<std::size_t>(free_of[responders[responder]]);
+  const auto keep = [&](const std::vector<double>& answer, std::size_t axis) {
+    for (std::size_t i = 0; i < responders.size(); ++i)
+      for (std::size_t k = 0; k < 3; ++k)
+        columns[3 * axis * responders.size() + 3 * i + k] =
+            static_cast<float>(answer[3 * static_cast<std::size_t>(free_of[responders[i]]) + k]);
+  };
+  std::fill(unknowns.begin(), unknowns.end(), 0.0);
+  std::fill(other.begin(), other.end(), 0.0);
+  unknowns[at] = other[at + 1] = 1;
+  solve_with(unknowns.data(), other.data());
+  keep(unknowns, 0);
+  keep(other, 1);
+  std::fill(unknowns.begin(), unknowns.end(), 0.0);
+  unknowns[at + 2] = 1;
+  solve_with(unknowns.data(), nullptr);
+  keep(unknowns, 2);
+  return columns;
+}
+
 /// Turns the factor when nodes have turned; what was learnt with it as it was is forgotten.
 void Tissue::Parts::turn_factor() noexcept {
   turn_nodes();
@@ -534,11 +582,13 @@ double Tissue::Parts::reach() const noexcept {
 }
 
 /// Turns elements right that are inside out: rounds of rotations to the nodes, nodes to the rotations (as rigid as
-/// possible [Sorkine 2007]); from where it is, and when that does not do, from the shape at rest.
+/// possible [Sorkine 2007]); from where it is, and when that does not do, or too many are, from the shape at rest.
 /// @return elements still inside out
 int Tissue::Parts::mend() noexcept {
   TissueReport now;
-  for (int start = 0; start < 2; ++start) {
+  look(now);
+  const bool beyond = 4 * static_cast<std::size_t>(now.inverted) > model.elements.size();
+  for (int start = beyond ? 1 : 0; start < 2; ++start) {
     if (start == 1)
       for (std::size_t e = 0; e < batches.size(); ++e)
         turns[e] = {batches[e].rest.w, -batches[e].rest.x, -batches[e].rest.y, -batches[e].rest.z};
@@ -801,32 +851,20 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   net.setFromTriplets(entries.begin(), entries.end());
   if (!p.springs.factor(net, places)) return failure("tissue: it hangs together nowhere");
 
-  // What a force on a surface node does to every other.
+  // What a force on a surface node does to every other: of all of them, or of those that were asked for last.
   p.surface_of.assign(n, -1);
-  std::vector<std::uint32_t> responders;
   for (const SurfaceTriangle& t : p.model.surface)
     for (const std::uint32_t i : t.node)
       if (p.free_of[i] >= 0 && p.surface_of[i] < 0) {
-        p.surface_of[i] = static_cast<std::int32_t>(responders.size());
-        responders.push_back(i);
+        p.surface_of[i] = static_cast<std::int32_t>(p.responders.size());
+        p.responders.push_back(i);
       }
-  if (responders.size() <= kMostDense) {
-    p.responders = responders.size();
-    p.response.resize(9 * p.responders * p.responders);
-    for (std::size_t j = 0; j < p.responders; ++j)
-      for (std::size_t axis = 0; axis < 3; ++axis) {
-        std::fill(p.unknowns.begin(), p.unknowns.end(), 0.0);
-        p.unknowns[3 * static_cast<std::size_t>(p.free_of[responders[j]]) + axis] = 1;
-        if (p.free.size() == n)
-          p.twofold.solve(p.unknowns.data());
-        else
-          p.single.solve(p.unknowns.data());
-        for (std::size_t i = 0; i < p.responders; ++i)
-          for (std::size_t k = 0; k < 3; ++k)
-            p.response[(3 * j + axis) * 3 * p.responders + 3 * i + k] =
-                static_cast<float>(p.unknowns[3 * static_cast<std::size_t>(p.free_of[responders[i]]) + k]);
-      }
-  }
+  const std::size_t kept = std::min(p.responders.size(), p.responders.size() <= kMostDense ? kMostDense : kMostKept);
+  p.response.resize(9 * p.responders.size() * kept);
+  p.kept.assign(kept, 0);
+  p.kept_at.assign(p.responders.size(), -1);
+  if (kept == p.responders.size())
+    for (const std::uint32_t i : p.responders) p.respond(static_cast<std::size_t>(p.surface_of[i]));
 
   // Contact numbers the surface's vertices as the nodes.
   std::size_t vertices = 0;
@@ -984,12 +1022,6 @@ void Tissue::push(std::uint32_t node, const Vector3d& force) noexcept {
 
 void Tissue::solve() noexcept {
   Parts& p = *p_;
-  const auto solve_with = [&](double* b, double* c) {
-    if (p.free.size() == p.x.size())
-      c ? p.twofold.solve(b, c) : p.twofold.solve(b);
-    else
-      c ? p.single.solve(b, c) : p.single.solve(b);
-  };
   if (p.pushed_more)
     for (const std::uint32_t i : p.free) p.pushed[i] += p.more[i];
   if (!p.solved) {
@@ -998,18 +1030,18 @@ void Tissue::solve() noexcept {
     if (p.pending) {
       const std::size_t newest = p.slot[p.pairs];
       p.ask(p.y_pairs[newest], p.other);
-      solve_with(p.unknowns.data(), p.other.data());
+      p.solve_with(p.unknowns.data(), p.other.data());
       p.tell(p.other, p.z_pairs[newest]);
       p.join_pair();
     } else {
-      solve_with(p.unknowns.data(), nullptr);
+      p.solve_with(p.unknowns.data(), nullptr);
     }
     p.tell(p.unknowns, p.base);
     p.solved = true;
   } else if (p.pushed_more) {
     for (const std::uint32_t i : p.free) p.right[i] += p.more[i];
     p.ask(p.more, p.unknowns);
-    solve_with(p.unknowns.data(), nullptr);
+    p.solve_with(p.unknowns.data(), nullptr);
     p.tell(p.unknowns, p.move);
     for (const std::uint32_t i : p.free) p.base[i] += p.move[i];
   }
@@ -1034,16 +1066,20 @@ void Tissue::solve() noexcept {
 }
 
 Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
-  const Parts& p = *p_;
+  Parts& p = *p_;
   Matrix3d out = Matrix3d::Zero();
-  if (p.free_of[i] < 0 || p.free_of[j] < 0 || p.response.empty()) return out;
-  const std::size_t row = 3 * static_cast<std::size_t>(p.surface_of[j]),
-                    column = 3 * static_cast<std::size_t>(p.surface_of[i]);
+  if (p.surface_of[i] < 0 || p.surface_of[j] < 0) return out;
+  // Always by the column of the one that comes last, so that the answer is symmetric, and the same whatever is kept.
+  const bool turned = i > j;
+  const auto from = static_cast<std::size_t>(p.surface_of[turned ? i : j]),
+             to = static_cast<std::size_t>(p.surface_of[turned ? j : i]);
+  const float* const column = p.respond(from);
   Matrix3d g;
   for (std::size_t a = 0; a < 3; ++a)
     for (std::size_t b = 0; b < 3; ++b)
       g(static_cast<Eigen::Index>(b), static_cast<Eigen::Index>(a)) =
-          static_cast<double>(p.response[(row + a) * 3 * p.responders + column + b]);
+          static_cast<double>(column[3 * a * p.responders.size() + 3 * to + b]);
+  if (turned) g.transposeInPlace();
   out = p.warp[i] * g * p.warp[j].transpose() / p.stiffer;
   const auto part = [&](std::size_t k, std::uint32_t node) -> const Vector3d& {
     return k < p.pairs ? p.s_pairs[p.slot[k]][node] : p.z_pairs[p.slot[k - p.pairs]][node];

@@ -179,6 +179,31 @@ TEST(Tissue, PushedStepsFollowCompliance) {
   }
 }
 
+// Too many nodes to keep all responses.
+TEST(Tissue, PushedStepsFollowComplianceOnLargeSurfaces) {
+  Vessel v;
+  v.around = 40, v.along = 40;
+  Tissue t = tissue_of(v);
+  Random random(2);
+  t.begin(0.005);
+  t.linearise();
+  t.solve();
+  const auto any = [&] { return static_cast<std::uint32_t>(random.uniform(80, static_cast<double>(t.nodes()))); };
+  const std::uint32_t first = any(), second = any();
+  const Matrix3d asked_first = t.compliance(first, second);
+  for (int k = 0; k < 300; ++k) t.compliance(any(), any());
+  EXPECT_EQ(t.compliance(first, second), asked_first);
+  EXPECT_EQ(t.compliance(second, first), asked_first.transpose());
+  for (int k = 0; k < 10; ++k) {
+    const std::uint32_t i = any(), j = any();
+    const Vector3d before = t.step()[i], own = t.step()[j], f(10, -20, 30);
+    t.push(j, f);
+    t.solve();
+    EXPECT_LT((t.step()[i] - before - t.compliance(i, j) * f).norm(), 1e-4 * (t.step()[j] - own).norm()) << k;
+    EXPECT_LT((t.step()[j] - own - t.compliance(j, j) * f).norm(), 1e-4 * (t.step()[j] - own).norm()) << k;
+  }
+}
+
 TEST(Tissue, GoingBackIsExact) {
   const Vessel v = small_vessel();
   Tissue t = tissue_of(v);
