@@ -41,7 +41,9 @@ int main() {
   }
   {
     namespace tissue = ligature::tissue;
-    auto vessel = tissue::Tissue::create(*tissue::vessel_model({.around = 12, .along = 8}));
+    tissue::Vessel shape;
+    shape.around = 12, shape.along = 8;
+    auto vessel = tissue::Tissue::create(*tissue::vessel_model(shape));
     for (int k = 0; k < 30; ++k) {
       vessel->clear_loads();
       vessel->load(static_cast<std::uint32_t>(vessel->nodes() - 1 - static_cast<std::size_t>(k)),
