@@ -124,6 +124,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         TriangleMesh::Minima sides;
         const Obstacle::Surface first = moment.nearest(p, within);
         if (first.distance >= within) continue;
+        if (soft && passages && first.distance <= 0 && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
         if (body.shape() == Obstacle::Shape::mesh && first.distance > 0) body.minima(p + moment.ahead, within, sides);
 
         StrandContact at;
@@ -133,7 +134,9 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         std::array<bool, kMostTouches> handed{};
         const std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
         for (std::size_t j = 0; j < found; ++j) {
-          const Place place = j == 0 && first.distance > 0 ? nearest_place(s, i, moment, within) : Place{};
+          // In a groove of a soft surface which side is nearer changes with every iteration: both are met at the vertex.
+          const bool glides = j == 0 && first.distance > 0 && (!soft || found == 1);
+          const Place place = glides ? nearest_place(s, i, moment, within) : Place{};
           const double d = place.d;
           Obstacle::Surface surface = first;
           if (j > 0) {

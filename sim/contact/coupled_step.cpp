@@ -66,6 +66,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   axes_.reserve(most);
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
+  slid_round_.resize(most);
   inverses_.resize(most_threads);
   trial_of_.resize(most_threads);
   for (std::size_t k = 0; k < most_threads; ++k) {
@@ -253,10 +254,12 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
       out.overflow = true;
       return;
     }
-    const Eigen::Matrix3d axes = axes_of(c.normal);
+    const Eigen::Matrix3d axes = row.of == Row::Of::ring ? rings_.axes(row.contact, strands) : axes_of(c.normal);
     const std::size_t r = rows_.size();
     Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
-    q = axes.transpose() * (slid_so_far(c, systems) + moving);
+    const Vector3d slid = slid_so_far(c, systems);
+    q = axes.transpose() * (slid + moving);
+    slid_round_[r] = axes.col(1).dot(slid);
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = row.of == Row::Of::strands       ? settings.friction
@@ -294,6 +297,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     for (std::size_t c = 0; c < rows; ++c) sum += w[c] * start_[c];
     q_[r] -= sum;
   }
+  turn_with_rims();
   ConeSettings cone = settings.cone;
   cone.residual_target = std::clamp(kForcing * out.residual, kLeastConeTarget,
                                     std::max(cone.residual_target, kForcing * settings.step.residual_target));
@@ -307,6 +311,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     StrandContact& c = contact_of(rows_[r]);
     const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
     Vector3d force = axes_[r] * f;
+    if (rows_[r].of == Row::Of::ring) force -= rim_stiffness(rows_[r]) * (u[1] - slid_round_[r]) * axes_[r].col(1);
     // Strands that cannot come free in this step press with no more than any thread bears.
     if (force.norm() > kMostStrandForce) force *= kMostStrandForce / force.norm();
     push(systems, c, force - c.force, true);
@@ -316,6 +321,28 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   for (std::size_t k = 0; k < count; ++k) systems[k].solve();
   visit_soft([](SoftBody& body) { body.solve(); });
   stage(StepStage::solve);
+}
+
+// Force per motion round a rim, by which the normal force turns with the normal [uN/mm].
+double CoupledStep::rim_stiffness(const Row& row) const noexcept {
+  const StrandContact& c = rings_.contacts()[row.contact];
+  const Ring& ring = rings_.list()[row.contact];
+  return std::max(0.0, c.normal.dot(c.force)) / std::max(ring.aside, 0.5 * ring.clearance);
+}
+
+// Along a narrow rim the normal turns much within a move: linearised, the normal force is a spring between strand and
+// body that pulls back along the rim. It is taken into the matrix and the free motion [Sherman and Morrison 1950].
+void CoupledStep::turn_with_rims() noexcept {
+  for (std::size_t r = 0; r < rows_.size(); ++r) {
+    if (rows_[r].of != Row::Of::ring) continue;
+    const double stiffness = rim_stiffness(rows_[r]);
+    if (!(stiffness > 0)) continue;
+    const std::size_t row = 3 * r + 1;
+    const double* w = coupling_.w() + row * coupling_.stride();
+    const double part = stiffness / (1 + stiffness * w[row]), moved = q_[row] - slid_round_[r];
+    for (std::size_t i = 0; i < 3 * rows_.size(); ++i) q_[i] -= part * w[i] * moved;
+    coupling_.stiffen(row, stiffness);
+  }
 }
 
 // What contacts with one soft body have to do with each other by way of it.
@@ -373,17 +400,6 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     const double sharp = std::max(0.0, 1 - kPlaceHold * s.radius / b.bend);
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
-  }
-  // A strand that moves along a rim is turned back by it, within the clearance.
-  for (std::size_t i = 0; i < rings_.list().size(); ++i) {
-    const StrandContact& c = rings_.contacts()[i];
-    const double pressed = c.normal.dot(c.force);
-    if (!(pressed > 0)) continue;
-    const Strand& s = strands[c.pair.strand_a];
-    const Vector3d along = curve_at(s, rings_.list()[i].u).d1.normalized();
-    const Blend at = blend_at(s, c.pair.edge_a, c.sa);
-    const double per = pressed / std::max(rings_.list()[i].aside, 0.5 * rings_.list()[i].clearance);
-    systems[c.pair.strand_a].stiffen(at.vertex, at.weight, std::sqrt(per) * along.cross(c.normal));
   }
 }
 

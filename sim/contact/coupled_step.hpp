@@ -122,6 +122,8 @@ class CoupledStep {
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
   void visit_soft(const Visit& visit) const noexcept;
+  double rim_stiffness(const Row& row) const noexcept;
+  void turn_with_rims() noexcept;
   std::uint32_t number_of(const SoftBody& body) const noexcept;
   void add_soft_coupling() noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
@@ -152,6 +154,7 @@ class CoupledStep {
   std::vector<StrandContact> chosen_;           ///< copies of them, side by side
   std::vector<Eigen::Matrix3d> axes_;           ///< of each: n, t1, t2
   std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
+  std::vector<double> slid_round_;              ///< so far, along the second axis of each [mm]
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;

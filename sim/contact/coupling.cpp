@@ -302,6 +302,19 @@ void Coupling::add(size_t i, size_t j, const Eigen::Matrix3d& block) noexcept {
     }
 }
 
+void Coupling::stiffen(size_t row, double stiffness) noexcept {
+  known_.clear();
+  const size_t size = 3 * count_;
+  const double part = stiffness / (1 + stiffness * *entry(row, row));
+  double* column = responses_.data()->v;
+  for (size_t i = 0; i < size; ++i) column[i] = *entry(row, i);
+  for (size_t i = 0; i < size; ++i)
+    for (size_t j = 0; j <= i; ++j) {
+      const double value = *entry(i, j) - part * (column[i] * column[j]);
+      *entry(i, j) = *entry(j, i) = value;
+    }
+}
+
 // Contact i's block of how contact j moves it, into the lower triangle.
 void Coupling::put(const double* block, size_t block_stride, size_t i, size_t j, bool add) noexcept {
   for (size_t r = 0; r < 3; ++r)

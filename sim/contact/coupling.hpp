@@ -78,6 +78,9 @@ class Coupling {
   /// the symmetric part. What was added is not kept for the next build(). [mm/uN]
   void add(std::size_t i, std::size_t j, const Eigen::Matrix3d& block) noexcept;
 
+  /// A spring along one row, between what it is between: W becomes (W^-1 + stiffness e e^T)^-1. [uN/mm]
+  void stiffen(std::size_t row, double stiffness) noexcept;
+
   /// Row by row, symmetric to the bit, zero in the padding; 32-byte aligned rows.         (3 count, stride()) [mm/uN]
   const double* w() const noexcept { return w_.data()->v; }
   /// A multiple of 4, at least 3 count.

@@ -13,6 +13,7 @@ namespace {
 constexpr int kMostSteps = 30;           // of Newton's method for the place in a ring
 constexpr double kMostStride = 1;        // of one of them [edges]
 constexpr double kSamePlace = 1e-12;     // [edges]
+constexpr double kAbout = 4;             // of the width of a hole: so far a strand may lie obliquely in its rim
 constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
 
 // The place nearest to p, from u on.
@@ -83,16 +84,10 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
       continue;
     }
     c.gap = r.clearance - r.aside;
-    const Vector3d before = c.normal;
     if (r.aside > 1e-3 * r.clearance)
       c.normal = -across / r.aside;
     else if (c.normal.isZero(0))
       c.normal = along.unitOrthogonal();
-    if (!c.force.isZero(0)) {
-      const double pressed = before.dot(c.force);
-      const Vector3d rest = c.force - pressed * before;
-      c.force = pressed * c.normal + (rest - c.normal.dot(rest) * c.normal);
-    }
   }
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
@@ -102,17 +97,28 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     if (r.left) continue;
     const Strand& s = strands[r.strand];
     const double wide = (r.radius + s.radius) / s.length_of(contacts_[i].pair.edge_a);
+    const double about = kAbout * wide + 1;
     const bool paired = i + 1 < list_.size() && list_[i + 1].channel == r.channel && !list_[i + 1].left;
     if (paired) {
       const double other = list_[i + 1].u;
-      passages_.push_back({r.strand, r.body, std::min(r.u, other) - wide, std::max(r.u, other) + wide});
+      passages_.push_back({r.strand, r.body, std::min(r.u, other) - wide, std::max(r.u, other) + wide, about});
       ++i;
     } else if (r.to_last) {
-      passages_.push_back({r.strand, r.body, r.u - wide, static_cast<double>(s.edges()) + 1});
+      passages_.push_back({r.strand, r.body, r.u - wide, static_cast<double>(s.edges()) + 1, about});
     } else {
-      passages_.push_back({r.strand, r.body, -1, r.u + wide});
+      passages_.push_back({r.strand, r.body, -1, r.u + wide, about});
     }
   }
+}
+
+Eigen::Matrix3d Rings::axes(std::size_t ring, const Strand* strands) const noexcept {
+  const Vector3d& n = contacts_[ring].normal;
+  const Vector3d along = curve_at(strands[list_[ring].strand], list_[ring].u).d1;
+  Eigen::Matrix3d axes;
+  axes.col(0) = n;
+  axes.col(1) = along.cross(n).normalized();
+  axes.col(2) = n.cross(axes.col(1));
+  return axes;
 }
 
 void Rings::add_to(StateHash& hash) const noexcept {

@@ -41,16 +41,20 @@ struct Ring {
   double aside = 0;      ///< of the strand from the centre [mm]
 };
 
-/// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex.
+/// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex. As far as
+/// `about` on either side of it what is found inside the body came there by the hole and has none either.
 struct Passage {
   std::uint32_t strand = 0, body = 0;
   double from = 0, to = 0;
+  double about = 0;
 };
-/// Whether the stretch from..to of a strand lies, in part, in a passage through this body.
+/// Whether the stretch from..to of a strand lies, in part, in a passage through this body, or about one.
 inline bool passes(const std::vector<Passage>& passages, std::uint32_t strand, std::uint32_t body, double from,
-                   double to) noexcept {
-  for (const Passage& p : passages)
-    if (p.strand == strand && p.body == body && p.from <= to && from <= p.to) return true;
+                   double to, bool about = false) noexcept {
+  for (const Passage& p : passages) {
+    const double more = about ? p.about : 0;
+    if (p.strand == strand && p.body == body && p.from - more <= to && from <= p.to + more) return true;
+  }
   return false;
 }
 
@@ -64,11 +68,14 @@ class Rings {
   /// Contacts are those of the list anew, without forces.
   void renew() noexcept;
 
-  /// Where strands are in their rings now; normals and forces turn along. @rt O(rings), no allocation
+  /// Where strands are in their rings now. Forces stay as vectors: they were found for where the normals have turned
+  /// to. @rt O(rings), no allocation
   void follow(const Strand* strands, const Bodies& bodies) noexcept;
   /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
+  /// Of a contact: n, round the rim, along the strand. (columns)
+  Eigen::Matrix3d axes(std::size_t ring, const Strand* strands) const noexcept;
   const std::vector<Passage>& passages() const noexcept { return passages_; }
   bool on(std::uint32_t strand) const noexcept;
 

@@ -30,6 +30,11 @@ bool plane_separates(const Moving& m, const Vector3d& n, double least) {
   return true;
 }
 
+bool inside(const TriangleMesh& mesh, const Vector3d& p) {
+  const TriangleMesh::Nearest at = mesh.nearest(p, (mesh.high() - mesh.low()).norm());
+  return at.found && at.distance < 0;
+}
+
 }  // namespace
 
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
@@ -45,7 +50,10 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
     const Strand& s = strands[k];
     for (std::size_t j = 0; j < s.edges(); ++j) {
       const auto edge = static_cast<double>(j);
-      if (passages && passes(*passages, k, number, edge, edge + 1)) continue;
+      // Where one of its vertices has no contact it is not looked at either.
+      if (passages && passes(*passages, k, number, edge - 0.5, edge + 1.5)) continue;
+      const bool about = passages && passes(*passages, k, number, edge, edge + 1, true);
+      if (about && (inside(mesh, s.x[j]) || inside(mesh, s.x[s.next(j)]))) continue;
       Moving m;
       m.edge = {s.x[j], s.x[s.next(j)]};
       m.edge_by = {x1[k][j] - m.edge[0], x1[k][s.next(j)] - m.edge[1]};

@@ -19,6 +19,7 @@ constexpr double kMostStiffer = 1e4;      ///< sigma at most
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
 constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are all kept; of larger surfaces
 constexpr std::size_t kMostKept = 256;    ///< those of so many nodes, the ones asked for last
+constexpr double kLeastMove = 1e-9;       ///< of all nodes together; what less changes is rounding [mm]
 
 constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
 
@@ -493,7 +494,7 @@ void Tissue::Parts::learn() noexcept {
     stiffer = std::min(4 * stiffer, kMostStiffer);
   else
     stiffer = std::max(1.0, 0.5 * stiffer);
-  if (!(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > 1e-20 * gg)) {
+  if (!(ss > kLeastMove * kLeastMove) || !(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > 1e-20 * gg)) {
     find_middle();
     return;
   }

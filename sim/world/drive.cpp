@@ -57,8 +57,7 @@ void World::State::apply_schedule() noexcept {
   }
 }
 
-void World::State::add_obstacle(const ObstacleParams& p) {
-  contact::Obstacle body = build_obstacle(p);
+void World::State::add_obstacle(contact::Obstacle body, const ObstacleParams& p) {
   const auto index = static_cast<std::uint32_t>(obstacles.size());
   const std::size_t group = slot_groups.size();
   slot_groups.resize(group + body.most_touches(), index);

@@ -119,11 +119,13 @@ std::vector<ContactMeasure> World::contacts() const {
   const auto add = [&](const contact::StrandContact& c) {
     if (c.force.isZero(0)) return;
     const bool obstacle = c.pair.strand_b == contact::kNoStrand;
+    const std::size_t rigid = s.obstacles.size() - s.tissues.size();
     ContactMeasure m;
     m.thread = c.pair.strand_a;
     m.s_mm = arc_of(c.pair.strand_a, c.pair.edge_a, c.sa);
     m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::thread;
     m.index = obstacle ? c.pair.edge_b : c.pair.strand_b;
+    if (obstacle && c.pair.edge_b >= rigid) m.other = ContactMeasure::Other::tissue, m.index = c.pair.edge_b - rigid;
     if (!obstacle) m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
     m.gap_mm = c.gap;
     m.normal_force = c.normal.dot(c.force);
@@ -132,7 +134,61 @@ std::vector<ContactMeasure> World::contacts() const {
     out.push_back(m);
   };
   for (const contact::BodyContact& c : s.coupled[0].bodies().contacts()) add(c.contact);
+  for (const contact::StrandContact& c : s.coupled[0].rings().contacts()) add(c);
   for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) add(c);
+  return out;
+}
+
+std::size_t World::tissue_count() const noexcept {
+  return state_->tissues.size();
+}
+
+TissueMeasure World::measure_tissue(std::size_t number) const {
+  const State& s = *state_;
+  const tissue::Tissue& t = s.tissues[number];
+  TissueMeasure m;
+  m.name = s.params.tissues[number].name;
+  m.elements = t.elements();
+  m.displacement_mm = t.report().displacement;
+  m.inverted = t.report().inverted;
+  m.volume_mm3 = t.volume();
+  Vector3d sum = Vector3d::Zero();
+  const std::size_t body = s.obstacles.size() - s.tissues.size() + number;
+  const auto add = [&](const contact::StrandContact& c) {
+    if (c.pair.edge_b != body) return;
+    sum -= c.force;
+    m.contact_force_most = std::max(m.contact_force_most, c.force.norm());
+  };
+  for (const contact::BodyContact& c : s.coupled[0].bodies().contacts()) add(c.contact);
+  for (const contact::StrandContact& c : s.coupled[0].rings().contacts()) add(c);
+  m.contact_force = from_eigen(sum);
+  return m;
+}
+
+std::vector<RingMeasure> World::rings() const {
+  const State& s = *state_;
+  const contact::Rings& rings = s.coupled[0].rings();
+  std::vector<RingMeasure> out;
+  for (std::size_t i = 0; i < rings.list().size(); ++i) {
+    const contact::Ring& r = rings.list()[i];
+    const tissue::Tissue& t = s.tissues[r.body - (s.obstacles.size() - s.tissues.size())];
+    const rod::RodModel& model = s.threads[r.strand].model;
+    RingMeasure m;
+    m.thread = r.strand;
+    m.tissue = static_cast<std::size_t>(&t - s.tissues.data());
+    m.suture = r.channel;
+    const double edge = std::min(std::floor(r.u), static_cast<double>(model.edges() - 1));
+    const auto i0 = static_cast<std::size_t>(edge);
+    m.s_mm = model.rest_arc(i0) + (r.u - edge) * model.edge_length(i0);
+    Vector3d place = Vector3d::Zero();
+    for (std::size_t k = 0; k < 3; ++k)
+      place += r.on.weight[static_cast<Eigen::Index>(k)] * t.x()[t.surface().triangle(r.on.triangle)[k]];
+    m.place = from_eigen(place);
+    m.force = from_eigen(rings.contacts()[i].force);
+    m.sliding = rings.contacts()[i].sliding;
+    m.left = r.left;
+    out.push_back(m);
+  }
   return out;
 }
 

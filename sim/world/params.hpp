@@ -155,6 +155,31 @@ struct ObstacleParams {
 };
 inline constexpr std::size_t kMaxObstacles = 32;
 
+/// A body that deforms: a vessel end, a tube with its own axis x from its first end to its last.
+struct TissueParams {
+  std::string name;
+  double outer_diameter_mm = 1.0;
+  double wall_mm = 0.1;
+  double length_mm = 4.0;
+  Pose X_WV;  ///< vessel in W: origin in the middle of its first end
+  bool fix_first = true, fix_last = false;
+  int around = 20, along = 20, layers = 1;  ///< elements
+  double young_pa = 1e6, poisson = 0.45;
+  double density_g_per_mm3 = 1.05e-3;
+  double relaxation_s = 0.002;  ///< of its viscosity (Kelvin-Voigt)
+  double drag_per_s = 100;      ///< of the surroundings, over mass
+};
+inline constexpr std::size_t kMaxTissues = 4;
+
+/// A thread that runs through the wall of a tissue from the start: from the hole nearest to `entry` to that nearest to
+/// `exit`, which come in this order along the thread.
+struct SutureParams {
+  std::size_t thread = 0, tissue = 0;
+  Vec3 entry, exit;                ///< W [mm]
+  double hole_diameter_mm = 0.06;  ///< what the needle left
+};
+inline constexpr std::size_t kMaxSutures = 32;
+
 /// Forceps: the jaws as the thread meets them. Frame T of CONTRACT (origin where the closed tips meet).
 struct ForcepsParams {
   Vec3 hinge_p_T{-120, 0, 0};          ///< [mm]
@@ -223,6 +248,8 @@ struct WorldParams {
   SolverParams solver;
   std::vector<ThreadParams> threads;
   std::vector<ObstacleParams> obstacles;
+  std::vector<TissueParams> tissues;
+  std::vector<SutureParams> sutures;
   std::vector<ScheduleEntry> schedule;
   std::vector<CutParams> cuts;
   std::array<ForcepsParams, kInstruments> forceps;

@@ -5,6 +5,7 @@
 ///   drive.cpp         schedule, clamps, loads: what moves the threads from outside
 ///   cut.cpp           cuts: one thread becomes two
 ///   adapt.cpp         adaptive threads get vertices where they are needed, and lose those that are not
+///   tissues.cpp       bodies that deform, and the sutures in them
 ///   detect.cpp        contacts with planes and jaws; what is remembered of those with other bodies
 ///   world.cpp         create, the step, snapshot and hash
 ///   measure.cpp       reports
@@ -22,6 +23,7 @@
 #include "sim/instrument/forceps.hpp"
 #include "sim/instrument/grasp.hpp"
 #include "sim/rod/rod.hpp"
+#include "sim/tissue/tissue.hpp"
 #include "sim/world/world.hpp"
 
 namespace ligature::world {
@@ -41,9 +43,10 @@ struct Obstacle {
   contact::Obstacle body;
   Vector3d velocity{0, 0, 0};  // within [from_s, until_s) [mm/s]
   double from_s = 0, until_s = kForever;
-  Vector3d behind{0, 0, 0};  // what is left of motions that were cut short [mm]
-  double part = 1;           // of what is wanted that it tries in a step: less while something is in its way
-  std::size_t group = 0;     // of slots of memory, the first
+  Vector3d behind{0, 0, 0};           // what is left of motions that were cut short [mm]
+  double part = 1;                    // of what is wanted that it tries in a step: less while something is in its way
+  std::size_t group = 0;              // of slots of memory, the first
+  contact::SoftBody* soft = nullptr;  // what deforms it; then it does not move on its own
 
   bool flat() const noexcept { return body.shape() == contact::Obstacle::Shape::plane; }
 };
@@ -145,7 +148,9 @@ struct World::State {
   std::vector<contact::CoupledStep> coupled;     // one
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
+  std::vector<tissue::Tissue> tissues;           // their surfaces are the last of the obstacles
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
+  std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends;
   Adapting adapting;
@@ -189,9 +194,16 @@ struct World::State {
   void add_grips(std::uint32_t thread) noexcept;
   void update_grips(StepReport& report) noexcept;
   void turn_gripped_frames() noexcept;
+  // tissues
+  Result<void> add_tissues();
+  Result<void> add_sutures();
+  void step_tissues_alone() noexcept;
+  bool apart_from_tissues() noexcept;
+  void undo_tissues(double fraction) noexcept;
+  void finish_tissues() noexcept;
   // drive
   void apply_schedule() noexcept;
-  void add_obstacle(const ObstacleParams& params);
+  void add_obstacle(contact::Obstacle body, const ObstacleParams& params);
   void move_obstacles() noexcept;
   void begin_clamps(Thread& thread) noexcept;
   void load_thread(Thread& thread, double at_s) const noexcept;
@@ -244,7 +256,7 @@ struct World::State {
             .radii = t.model.sections.empty() ? nullptr : t.model.sections.radius.data(),
             .thinnest = t.thinnest};
   }
-  contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0}; }
+  contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0, soft_bodies.data()}; }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};
   }

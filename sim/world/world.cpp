@@ -52,6 +52,7 @@ void World::State::solve_together(StepReport& report) noexcept {
                                      .cone = cone_settings,
                                      .friction = params.friction.thread_thread,
                                      .body_friction = params.friction.thread_obstacle,
+                                     .soft_friction = params.friction.thread_tissue,
                                      .between = params.solver.contact != SolverParams::Contact::none};
   const contact::StageWatch watch{
       [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
@@ -110,16 +111,22 @@ void World::State::solve(StepReport& report) noexcept {
         motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
     }
     together = touch && !coupled[0].apart(starts.data(), strands.data(), threads.size());
+    step_tissues_alone();
     together |= curved && !coupled[0].apart_from_bodies(starts.data(), strands.data(), threads.size(), all_bodies());
+    together = together || !apart_from_tissues();
     if (together) {
       report = before;
+      undo_tissues(0);
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
       constraints = constraints_before;
       if (touch) coupled[0].near(strands.data(), threads.size(), motion);
       if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
     }
   }
-  if (together) solve_together(report);
+  if (together)
+    solve_together(report);
+  else
+    finish_tissues();
   guard_obstacles(report);
   coupled[0].contacts().remember();
   for (Thread& t : threads) {
@@ -142,6 +149,8 @@ void World::State::cut_motion(double fraction) noexcept {
     systems[k].finish();
   }
   for (Obstacle& o : obstacles) o.body.shorten(fraction);
+  undo_tissues(fraction);
+  finish_tissues();
 }
 
 // What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does; then the
@@ -243,7 +252,8 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->gravity = to_eigen(params.gravity);
   std::stable_sort(s->params.schedule.begin(), s->params.schedule.end(),
                    [](const ScheduleEntry& a, const ScheduleEntry& b) { return a.time_s < b.time_s; });
-  for (const ObstacleParams& p : params.obstacles) s->add_obstacle(p);
+  for (const ObstacleParams& p : params.obstacles) s->add_obstacle(build_obstacle(p), p);
+  if (auto ok = s->add_tissues(); !ok) return Unexpected{ok.error()};
   std::stable_sort(s->params.cuts.begin(), s->params.cuts.end(),
                    [](const CutParams& a, const CutParams& b) { return a.time_s < b.time_s; });
   s->threads.reserve(params.threads.size() + params.cuts.size());
@@ -289,7 +299,10 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
   s->ends.resize(s->systems.size());
-  for (const Obstacle& o : s->obstacles) s->bodies.push_back(&o.body);
+  for (const Obstacle& o : s->obstacles) {
+    s->bodies.push_back(&o.body);
+    s->soft_bodies.push_back(o.soft);
+  }
   s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
   s->cone_settings = {.method = params.solver.contact == SolverParams::Contact::none
                                     ? contact::ConeMethod::standard
@@ -300,6 +313,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
                  .residual_target = params.solver.residual_target,
                  .implicitness = params.solver.implicitness,
                  .scalar = params.solver.linearisation == SolverParams::Linearisation::scalar};
+  if (auto ok = s->add_sutures(); !ok) return Unexpected{ok.error()};
   s->apply_schedule();
   for (Thread& t : s->threads) {
     s->begin_clamps(t);
@@ -404,6 +418,7 @@ std::uint64_t World::state_hash() const noexcept {
     }
   }
   s.coupled[0].add_to(hash);
+  for (const tissue::Tissue& t : s.tissues) t.add_to(hash);
   for (const Obstacle& o : s.obstacles) {
     o.body.add_to(hash);
     hash.bytes(o.behind.data(), sizeof(double) * 3);

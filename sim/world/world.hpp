@@ -48,12 +48,32 @@ struct ClampMeasure {
 struct ContactMeasure {
   std::size_t thread = 0;
   double s_mm = 0;  ///< rest arc length on the thread
-  enum class Other : std::uint8_t { obstacle, forceps, thread };
+  enum class Other : std::uint8_t { obstacle, forceps, thread, tissue };
   Other other = Other::obstacle;
-  std::size_t index = 0;                                    ///< of the obstacle; of the forceps; of the other thread
-  double other_s_mm = 0;                                    ///< rest arc length on the other thread
+  std::size_t index = 0;  ///< of the obstacle; of the forceps; of the other thread; of the tissue
+  double other_s_mm = 0;  ///< rest arc length on the other thread
   double gap_mm = 0, normal_force = 0, friction_force = 0;  ///< [uN]
   bool sliding = false;
+};
+
+/// A body that deforms, as of the last step.
+struct TissueMeasure {
+  std::string name;
+  std::size_t elements = 0;
+  double displacement_mm = 0;     ///< of a node from rest, the largest
+  Vec3 contact_force;             ///< of all that touches it, W [uN]
+  double contact_force_most = 0;  ///< of one contact [uN]
+  int inverted = 0;               ///< elements with a corner inside out
+  double volume_mm3 = 0;
+};
+
+/// One hole that a thread runs through, as of the last step.
+struct RingMeasure {
+  std::size_t thread = 0, tissue = 0, suture = 0;
+  double s_mm = 0;                     ///< rest arc length of the thread in it
+  Vec3 place;                          ///< its centre, W [mm]
+  Vec3 force;                          ///< on the thread, W [uN]
+  bool sliding = false, left = false;  ///< left: the thread's end has slid out of it
 };
 
 /// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends of an open thread. (vertices)
@@ -96,6 +116,10 @@ class World {
   /// In the order of WorldParams: thread by thread, clamp by clamp.
   std::vector<ClampMeasure> clamps() const;
   std::vector<ContactMeasure> contacts() const;
+  std::size_t tissue_count() const noexcept;
+  TissueMeasure measure_tissue(std::size_t tissue) const;
+  /// The two of a suture side by side, sutures in their order.
+  std::vector<RingMeasure> rings() const;
   /// The last contact problem between strands that a step solved, with the forces it began from, as
   /// contact::parse_cone_problem() reads it; empty if there was none.
   std::string contact_problem() const;

@@ -1,0 +1,171 @@
+/// Threads that touch tissue and run through its wall, by the public door of the world.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/sim/thread_scene.hpp"
+
+namespace ligature::world {
+namespace {
+
+TissueParams vessel() {
+  TissueParams t;
+  t.name = "vessel";
+  t.length_mm = 4;
+  t.around = 20;
+  t.along = 20;
+  return t;
+}
+
+WorldParams scene(double step_s = 0.005) {
+  WorldParams p = thread_world(step_s);
+  p.solver.iterations = 50;
+  p.solver.residual_target = 1e-6;
+  p.friction.thread_tissue = 0.1;
+  return p;
+}
+
+struct Course {
+  World world;
+  int unconverged = 0, inverted = 0;
+  std::uint32_t found = 0;
+
+  static Course start(const WorldParams& p) {
+    auto world = World::create(p, {});
+    EXPECT_TRUE(world) << world.error().message;
+    return {std::move(*world)};
+  }
+  void steps(int count) {
+    for (int i = 0; i < count; ++i) {
+      const StepReport r = world.step({});
+      unconverged += r.flags & step_not_converged ? 1 : 0;
+      found += r.crossings_found;
+      inverted += world.measure_tissue(0).inverted;
+      EXPECT_FALSE(r.flags & step_non_finite_restored);
+    }
+  }
+};
+
+WorldParams sling() {
+  WorldParams p = scene();
+  p.tissues = {vessel()};
+  p.tissues[0].fix_last = true;
+  ThreadParams t =
+      nylon({{2, -3, 2}, {2, -0.6, -0.2}, {2, -0.3, -0.56}, {2, 0.3, -0.56}, {2, 0.6, -0.2}, {2, 3, 2}}, 0.1, 80, 1e-3);
+  for (const Place::Kind end : {Place::Kind::first, Place::Kind::last}) {
+    ForceParams f;
+    f.at.kind = end;
+    f.force = {0, end == Place::Kind::first ? -1000.0 : 1000.0, 1000};
+    f.ramp_s = 0.1;
+    f.until_s = 0.3;
+    t.forces.push_back(f);
+  }
+  p.threads = {t};
+  return p;
+}
+
+/// A thread of 10-0 from above through the wall near the free end and out along the lumen, where it is held.
+WorldParams stitch(int around, int along) {
+  WorldParams p = scene();
+  p.tissues = {vessel()};
+  p.tissues[0].around = around;
+  p.tissues[0].along = along;
+  ThreadParams t = nylon({{3.5, 0, 2.5}, {3.5, 0, 0.35}, {3.6, 0, 0.1}, {3.8, 0, 0}, {7, 0, 0}}, 0.025, 80, 1e-3);
+  t.segment_mm = 0.05;
+  ForceParams f;
+  f.at.kind = Place::Kind::first;
+  f.force = {0, 0, 3000};
+  f.ramp_s = 0.1;
+  f.until_s = 0.3;
+  t.forces = {f};
+  ClampParams c;
+  c.at.kind = Place::Kind::last;
+  t.clamps = {c};
+  p.threads = {t};
+  p.sutures = {{0, 0, {3.5, 0, 0.5}, {3.5, 0, 0.4}, 0.06}};
+  return p;
+}
+
+TEST(TissueThread, SlungUnderAVesselLiftsItAndLetsItDownAgain) {
+  Course run = Course::start(sling());
+  run.steps(58);
+  TissueMeasure m = run.world.measure_tissue(0);
+  EXPECT_NEAR(m.contact_force.z, 2000, 5);
+  EXPECT_NEAR(m.contact_force.x, 0, 5);
+  EXPECT_NEAR(m.contact_force.y, 0, 5);
+  EXPECT_GT(m.displacement_mm, 0.02);
+  run.steps(60);
+  m = run.world.measure_tissue(0);
+  EXPECT_LT(m.displacement_mm, 1e-3);
+  EXPECT_EQ(run.found, 0u);
+  EXPECT_EQ(run.inverted, 0);
+}
+
+TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
+  Course run = Course::start(stitch(20, 20));
+  run.steps(55);
+  const TissueMeasure m = run.world.measure_tissue(0);
+  const Vec3 held = run.world.clamps()[0].force;
+  EXPECT_NEAR(m.contact_force.x, held.x, 30);
+  EXPECT_NEAR(m.contact_force.y, held.y, 30);
+  EXPECT_NEAR(m.contact_force.z, held.z + 3000, 30);
+  EXPECT_GT(m.displacement_mm, 0.3);
+  EXPECT_EQ(run.found, 0u);
+  EXPECT_EQ(run.inverted, 0);
+  ASSERT_EQ(run.world.rings().size(), 2u);
+  EXPECT_LT(run.world.rings()[0].s_mm, run.world.rings()[1].s_mm);
+  run.steps(5);
+  const int before = run.unconverged;
+  run.steps(80);
+  EXPECT_LT(run.world.measure_tissue(0).displacement_mm, 0.3 * m.displacement_mm);
+  EXPECT_EQ(run.world.measure_tissue(0).inverted, 0);
+  EXPECT_LT(run.unconverged - before, 30);
+}
+
+// Without friction, so that where it comes to rest does not depend on the way there.
+TEST(TissueThread, LiftsAFinerVesselAsFar) {
+  const auto lift = [](int around, int along) {
+    WorldParams p = stitch(around, along);
+    p.friction.thread_tissue = 0;
+    Course run = Course::start(p);
+    const double before = run.world.rings()[0].place.z;
+    run.steps(55);
+    return run.world.rings()[0].place.z - before;
+  };
+  const double coarse = lift(14, 14), fine = lift(20, 20);
+  EXPECT_GT(fine, 0.3);
+  EXPECT_NEAR(coarse, fine, 0.1 * fine);
+}
+
+TEST(TissueThread, RepeatsBitForBit) {
+  Course a = Course::start(stitch(14, 14)), b = Course::start(stitch(14, 14));
+  a.steps(20);
+  b.steps(20);
+  EXPECT_EQ(a.world.state_hash(), b.world.state_hash());
+}
+
+TEST(TissueThread, IsRefusedWhereItCannotBegin) {
+  const auto refused = [](const WorldParams& p, const char* words) {
+    const auto world = World::create(p, {});
+    ASSERT_FALSE(world) << words;
+    EXPECT_NE(world.error().message.find(words), std::string::npos) << world.error().message;
+  };
+  WorldParams p = stitch(14, 14);
+  p.sutures.clear();
+  refused(p, "begins inside tissue 'vessel'");
+  p = stitch(14, 14);
+  std::swap(p.sutures[0].entry, p.sutures[0].exit);
+  refused(p, "exit comes before its entry");
+  p = stitch(14, 14);
+  p.sutures[0].entry = {2, 0, 0.5};
+  refused(p, "from the hole");
+  p = stitch(14, 14);
+  p.sutures[0].tissue = 3;
+  refused(p, "not there");
+  p = stitch(14, 14);
+  p.tissues[0].wall_mm = 0.6;
+  refused(p, "wall");
+}
+
+}  // namespace
+}  // namespace ligature::world
