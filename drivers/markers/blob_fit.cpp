@@ -29,6 +29,7 @@ constexpr double kStandStill2 = 0.05;            // ... and so is one this short
 constexpr float kSharpen = 0.04F;                // by how much the robust width squared shrinks from step to step
 constexpr float kFar = 3;                        // widths of the rim beyond it that are looked at
 constexpr float kGrossShare = 0.2F, kGross = 9;  // a misfit beyond both, of the level and noise variances
+constexpr float kChance = 4;                     // squared deviations of a mean that are no news
 constexpr float kPi = 3.14159265F;
 
 /// The model and its parts at eight pixels.
@@ -259,7 +260,6 @@ class NormalEquations {
 struct Totals {
   Lane rim{}, counted{}, gross{};
   Lane value_sum{}, value_squares{}, brightness{};
-  Lane beside_x{}, beside_y{}, beside_count{};
   Lane rim_pixels{}, rim_noise{}, rim_beyond{};
 };
 
@@ -287,10 +287,6 @@ Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const BlobEstim
   rows[7] = root_weight * (lit * m.X), rows[8] = root_weight * (lit * m.Y), rows[9] = root_weight * (lit * m.D);
   rows[kResidual] = root_weight * residual, rows[kRoundness] = root_weight * (by_r * m.beyond_round);
 
-  // Beside the disc: what lies there unevenly pulls at the rim.
-  const Lane beside = where(m.share < 0.02F, damp), pull_out = beside * residual;
-  t.beside_x = fused(pull_out, m.nx, t.beside_x), t.beside_y = fused(pull_out, m.ny, t.beside_y);
-  t.beside_count += beside;
   t.counted += where(inside, spread(1)), t.rim = fused(psi, slope, t.rim);
   const Lane on = where(m.share > 0.8F, value);
   t.value_sum += on, t.value_squares = fused(on, value, t.value_squares);
@@ -300,6 +296,52 @@ Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const BlobEstim
   t.rim_pixels += where(on_rim, spread(1)), t.rim_noise += where(on_rim, noise);
   t.rim_beyond += where(on_rim & (r2 > 2 * kMedianSquare * noise), spread(1));
   return where(on_rim, r2);
+}
+
+/// What the eighths of the disc say of the centre's error, each by its own misfits.
+struct Eighths {
+  float unevenness = 0;           // BlobEstimate's
+  std::array<float, 3> beside{};  // xx xy yy: sum over eighths of what lies there beside the disc, squared, less chance
+};
+
+/// Source of the first: the sandwich covariance of clustered observations, [Liang and Zeger 1986].
+Eighths look_at_eighths(const std::array<Model, kGroups>& model, const std::array<Rows, kGroups>& rows,
+                        std::size_t groups, const NormalEquations& normal) noexcept {
+  std::array<std::array<float, kUnknowns>, 2> to_centre;
+  for (std::size_t a = 0; a < 2; ++a)
+    for (std::size_t k = 0; k < kUnknowns; ++k) to_centre[a][k] = static_cast<float>(normal.covariance(a, k));
+  std::array<std::array<Lane, 4>, 8> part{};  // pull x, y; misfit beside, pixels beside
+  for (std::size_t g = 0; g < groups; ++g) {
+    const Rows& r = rows[g];
+    const Model& m = model[g];
+    Lane x{}, y{};
+    for (std::size_t k = 0; k < kUnknowns; ++k)
+      x = fused(spread(to_centre[0][k]), r[k], x), y = fused(spread(to_centre[1][k]), r[k], y);
+    x *= r[kResidual], y *= r[kResidual];
+    const Bits beside = (m.share < 0.02F) & (m.x > -EdgeProfile::kReach);
+    const Lane misfit = beside ? r[kResidual] : Lane{}, one = beside ? spread(1) : Lane{};
+    const Bits left = m.qx < 0.0F, up = m.qy < 0.0F, steep = size(m.qx) < size(m.qy);
+    for (unsigned k = 0; k < 8; ++k) {
+      const Bits in = (k & 1 ? left : ~left) & (k & 2 ? up : ~up) & (k & 4 ? steep : ~steep);
+      part[k][0] += in ? x : Lane{}, part[k][1] += in ? y : Lane{};
+      part[k][2] += in ? misfit : Lane{}, part[k][3] += in ? one : Lane{};
+    }
+  }
+  const double xx = normal.covariance(0, 0), xy = normal.covariance(0, 1), yy = normal.covariance(1, 1);
+  Eighths out;
+  double all = 0;
+  for (unsigned k = 0; k < 8; ++k) {
+    const double px = static_cast<double>(sum(part[k][0])), py = static_cast<double>(sum(part[k][1]));
+    all += (yy * px * px - 2 * xy * px * py + xx * py * py) / (xx * yy - xy * xy);
+    const float n = sum(part[k][3]);
+    if (n < 3) continue;
+    const float mean = sum(part[k][2]) / n, square = std::max(0.0F, mean * mean - kChance / n);
+    const float nx = (k & 4 ? 0.3827F : 0.9239F) * (k & 1 ? -1.0F : 1.0F),
+                ny = (k & 4 ? 0.9239F : 0.3827F) * (k & 2 ? -1.0F : 1.0F);
+    out.beside[0] += square * nx * nx, out.beside[1] += square * nx * ny, out.beside[2] += square * ny * ny;
+  }
+  out.unevenness = static_cast<float>(0.5 * all);
+  return out;
 }
 
 }  // namespace
@@ -347,7 +389,7 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
 BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobPrior& prior, BlobEstimate b, int steps,
                       float start_width) noexcept {
   const float x_start = b.x, y_start = b.y, r_start = b.r;
-  b.ok = false, b.slant_x = b.slant_y = 0, b.work = 0;
+  b.ok = false, b.work = 0;
   Pixels pixels;
   BlobEstimate gathered = b;
   constexpr float kSpare = 0.75F;
@@ -407,13 +449,12 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       for (std::size_t k = 0; k < 3; ++k) b.light_variance[k] = static_cast<float>(normal.covariance(7 + k, 7 + k));
       b.blur_variance =
           static_cast<float>(0.25 * (normal.covariance(3, 3) + normal.covariance(5, 5) + 2 * normal.covariance(3, 5)));
+      const Eighths eighths = look_at_eighths(model, rows, groups, normal);
+      b.unevenness = eighths.unevenness;
+      for (std::size_t k = 0; k < 3; ++k) b.beside[k] = patch.variance * eighths.beside[k];
+      const float excess = 0.7F * b.rim_excess;
+      b.rim_own = excess > 0 && on_rim > 0 ? excess / (excess + sum(t.rim_noise) / on_rim) : 0;
       b.round_gain = static_cast<float>(normal.round_gain / (gram(kResidual, kResidual) + 1e-9));
-      if (const float n = sum(t.beside_count); n > 8) {
-        // The first harmonic's amplitude, less what noise alone gives it (variance 2 v / n each).
-        const float ax = 2 * sum(t.beside_x) / n, ay = 2 * sum(t.beside_y) / n, chance = 2 * patch.variance / n;
-        b.slant_x = std::copysign(std::sqrt(std::max(0.0F, ax * ax - 4 * chance)), ax);
-        b.slant_y = std::copysign(std::sqrt(std::max(0.0F, ay * ay - 4 * chance)), ay);
-      }
       b.chi2 = static_cast<float>(gram(kResidual, kResidual)), b.pixels = static_cast<int>(count);
       b.gross = sum(t.gross);
       b.value_sum = sum(t.value_sum), b.value_squares = sum(t.value_squares), b.brightness = sum(t.brightness);

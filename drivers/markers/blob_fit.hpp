@@ -64,9 +64,12 @@ struct BlobEstimate {
   int pixels = 0;                             ///< ... over this many
   float value_sum = 0, value_squares = 0;     ///< of the model where the disc is: sum m, sum m^2 ...
   float brightness = 0;                       ///< ... and sum m (squared residual - variance where the marker is not)
-  float slant_x = 0, slant_y = 0;             ///< how unevenly bright the background beside the disc is, of the level
-  float rim_excess = 0;  ///< variance that the rim's median misfit has above all noise, 0 if it has not
-  float arc = 0;         ///< share of the rim that has a say, 0..1
+  std::array<float, 3> beside{};  ///< xx xy yy: how unevenly bright the background beside the disc is, of the level^2
+  float rim_excess = 0;           ///< variance that the rim's median misfit has above all noise, 0 if it has not
+  float arc = 0;                  ///< share of the rim that has a say, 0..1
+  float unevenness = 0;  ///< error of the centre by how eighths of the disc misfit, beside var_xx, var_yy: 0.4 to 0.6
+                         ///< when pixels know nothing of each other, more when neighbours err together
+  float rim_own = 0;     ///< share of the rim's variance that is rim_excess
   float gross = 0;       ///< pixels that are far from what the model says
   float round_gain = 0;  ///< share of chi2 that a circle's outline, as of a disc facing the camera, would take away
   int work = 0;          ///< eights of pixels looked at by this fit, those of all its steps

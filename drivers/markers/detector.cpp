@@ -23,16 +23,22 @@ constexpr int kCarefulWork = 1600;           // ... of which a second look needs
 constexpr std::size_t kPixelBudget = 20000;  // pixels of an image looked at closely
 static_assert(Patch::kMaxPixels % lanes::kLanes == 0);
 constexpr int kMargin = 6;             // pixels round a region's cells that may hold its rim
+constexpr int kBlock = 4;              // side of the means that tell whether neighbours' noise is alike
 constexpr int kGridX = 7, kGridY = 8;  // of the pixels that tell the background
 constexpr int kFirstSteps = 6, kLastSteps = 3;
 constexpr float kStartWidth = 0.2F;
 constexpr float kWholeArc = 0.85F;
-constexpr double kSlant = 0.6, kHiddenPart = 0.05, kHiddenSwell = 1.3;
-constexpr float kPoor = 1.5F;       // misfit per pixel at which a plain fit is not believed
-constexpr float kForeign = 0.5F;    // colour across the marker's own, of its level: not this marker's
-constexpr float kNoisy = 0.12F;     // noise of the level above which 3x3 means decide what hangs together
-constexpr float kRoundGain = 0.2F;  // of the misfit, that makes a disc instead of a ball worth a try
-constexpr float kGrossPixels = 3;   // below, nothing can hide a ball's rim
+// Of the level squared that lies beside an eighth of the disc, into the centre [px^2].
+constexpr double kBeside2 = 0.5;
+constexpr double kUneven = 2, kRimTogether = 2.3, kMisfitPart = 0.9;
+constexpr double kHiddenPart = 0.03, kHiddenSwell = 1.3;
+constexpr float kOutside = 0.4F;      // of the radius that a centre may lie outside the picture
+constexpr float kMostBeside = 1e-3F;  // of the level squared, that one ball's background says of another's
+constexpr float kPoor = 1.5F;         // misfit per pixel at which a plain fit is not believed
+constexpr float kForeign = 0.5F;      // colour across the marker's own, of its level: not this marker's
+constexpr float kNoisy = 0.12F;       // noise of the level above which 3x3 means decide what hangs together
+constexpr float kRoundGain = 0.2F;    // of the misfit, that makes a disc instead of a ball worth a try
+constexpr float kGrossPixels = 3;     // below, nothing can hide a ball's rim
 constexpr std::uint8_t kNoName = 255;
 constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 
@@ -52,17 +58,19 @@ struct Blob {
   Patch patch;
   OutlineShape shape;
   BlobEstimate start, fit;
-  Colour level;       // K
-  float area_px = 0;  // of the blob as segmented
-  float covered = 0;  // share of the disc that something else hides
-  float cube = 0;     // sum K^3 / |K|^4: photon noise of a share per photon noise of a pixel
+  Colour level;        // K
+  float area_px = 0;   // of the blob as segmented
+  float covered = 0;   // share of the disc that something else hides
+  float together = 1;  // Level's, of the share
+  float cube = 0;      // sum K^3 / |K|^4: photon noise of a share per photon noise of a pixel
   std::uint8_t name = kNoName;
   bool occluded = false;  // an outline fitted to an arc
 };
 
 struct Level {  // of one colour of the background
   float mean = 0, variance = 1;
-  float cut = 0;  // variance that is missing because black ends at 0
+  float cut = 0;       // variance that is missing because black ends at 0
+  float together = 1;  // variance of the mean of 4x4 pixels beside what it were if they knew nothing of each other
 };
 
 /// A quantity that all blobs of an image share, from what each of them says of it.
@@ -111,6 +119,7 @@ struct MarkerDetector::State {
   std::vector<Blob> blobs;
   std::size_t blob_count = 0, pixels_left = 0;
   int work_left = 0;
+  float beside_others = 0;  // BlobEstimate::beside, mean over blobs and axes
   bool overflow = false;
 
   // One region at a time: colours, along, across and what hangs together.
@@ -153,6 +162,7 @@ void MarkerDetector::State::measure_ground(const std::uint8_t* bgr, std::ptrdiff
     for (int x = (3 * y) % kGridX; x < width; x += kGridX, ++total)
       for (std::size_t k = 0; k < 3; ++k) ++histogram[k][bgr[y * stride + 3 * x + static_cast<std::ptrdiff_t>(k)]];
   sigma = 0.3F;
+  std::array<int, 3> brightest{};
   for (std::size_t k = 0; k < 3; ++k) {
     const auto quantile = [&](double q) {
       const double want = q * total;
@@ -177,6 +187,32 @@ void MarkerDetector::State::measure_ground(const std::uint8_t* bgr, std::ptrdiff
     ground[k] = {static_cast<float>(mean), static_cast<float>(std::max(0.09, variance)),
                  black ? static_cast<float>(std::max(0.0, half * half - variance)) : 0.0F};
     sigma = std::max(sigma, std::sqrt(ground[k].variance + ground[k].cut));
+    brightest[k] = static_cast<int>(top);
+  }
+  // A sensor with one colour a pixel, and codecs, make neighbours' noise alike. Differences of 4x4 means side by side
+  // do not see how the light falls off.
+  std::array<double, 3> squares{};
+  std::array<int, 3> pairs{};
+  for (int y = kBlock; y + kBlock <= height; y += 7 * kBlock)
+    for (int x = (5 * y) % (6 * kBlock); x + 2 * kBlock <= width; x += 6 * kBlock)
+      for (std::size_t k = 0; k < 3; ++k) {
+        int left = 0, right = 0, most = 0;
+        for (int j = 0; j < kBlock; ++j) {
+          const std::uint8_t* p = bgr + (y + j) * stride + 3 * x + static_cast<std::ptrdiff_t>(k);
+          for (int i = 0; i < kBlock; ++i) {
+            left += p[3 * i], right += p[3 * (kBlock + i)];
+            most = std::max<int>({most, p[3 * i], p[3 * (kBlock + i)]});
+          }
+        }
+        if (most > brightest[k]) continue;
+        squares[k] += (left - right) * (left - right), ++pairs[k];
+      }
+  for (std::size_t k = 0; k < 3; ++k) {
+    constexpr double kDoubt = 1.35;  // four times what chance gives with 220 pairs
+    const double together =
+        pairs[k] < 30 ? 1 : squares[k] / (2.0 * kBlock * kBlock * pairs[k] * static_cast<double>(ground[k].variance));
+    // Neighbouring means are themselves a little alike.
+    ground[k].together = together > kDoubt ? static_cast<float>(std::min(1 + 1.2 * (together - 1), 6.0)) : 1.0F;
   }
 }
 
@@ -460,7 +496,11 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
     blob.name = region.name;
     blob.level = K;
     blob.cube = (K.b * K.b * K.b + K.g * K.g * K.g + K.r * K.r * K.r) * inv * inv;
-    blob.area_px = static_cast<float>(piece.pixels);
+    blob.area_px = static_cast<float>(piece.pixels), blob.together = 0;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const float part = c == 0 ? K.b : c == 1 ? K.g : K.r;
+      blob.together += part * part * ground[c].variance * ground[c].together * inv * inv / variance;
+    }
     blob.occluded = false, blob.covered = 0;
     Patch& patch = blob.patch;
     patch.x0 = x0, patch.y0 = y0, patch.width = w, patch.height = h;
@@ -703,6 +743,14 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
     Blob& blob = blobs[i];
     if (blob.fit.ok && work_left > 0) blob.fit = fit(blob, blob.shape, prior, blob.fit, kLastSteps, 0);
   }
+  float sum = 0, count = 0, uneven = 0;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    const Blob& blob = blobs[i];
+    if (!blob.fit.ok || blob.occluded) continue;
+    const float beside = 0.5F * (blob.fit.beside[0] + blob.fit.beside[2]);
+    sum += beside, ++count, uneven += beside > 0;
+  }
+  beside_others = uneven > 1 ? std::min(sum / count, kMostBeside) : 0;
 }
 
 /// A blob that the plain fit does not explain: another outline, other weights of the colours, or something before it.
@@ -740,24 +788,37 @@ void MarkerDetector::State::look_again(Blob& blob, const BlobPrior& prior, const
 bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noexcept {
   const BlobEstimate& f = blob.fit;
   if (!f.ok) return false;
-  if (f.x < -0.5F * f.r || f.y < -0.5F * f.r || f.x > static_cast<float>(width) + 0.5F * f.r ||
-      f.y > static_cast<float>(height) + 0.5F * f.r)
+  // A centre far outside the picture is told by an arc too short to tell it from a ball of another size.
+  const float outside = kOutside * f.r;
+  if (f.x < -outside || f.y < -outside || f.x > static_cast<float>(width - 1) + outside ||
+      f.y > static_cast<float>(height - 1) + outside)
     return false;
   if (f.level * f.r * 1.77F < 8 * std::sqrt(blob.patch.variance)) return false;  // no more than noise
   const double misfit_now = static_cast<double>(f.chi2) / (0.92 * std::max(1, f.pixels - 8));
-  double swell = misfit_now > 1.3 ? misfit_now : 1.0;
-  // Half of an uneven background's amplitude, in pixels, goes into the centre; what is left of a cover's rim after its
-  // pixels are out adds its own part.
-  const double sx = kSlant * static_cast<double>(f.slant_x), sy = kSlant * static_cast<double>(f.slant_y);
+  // Neighbours whose noise is alike count for less than their number; along a rim they are wrong together over a pixel
+  // or two anyhow. A misfit that is no noise of pixels has a part of that in it.
+  const double rim_own = static_cast<double>(f.rim_own), together = static_cast<double>(blob.together);
+  const double alike = (1 - rim_own) * together + rim_own * std::min(kRimTogether, together);
+  double swell = alike;
+  if (misfit_now > 1.3)
+    swell = misfit_now * (together > 1 ? std::max(1.0, kMisfitPart * alike)
+                                       : std::clamp(1 + kUneven * (static_cast<double>(f.unevenness) - 0.4), 1.0, 4.0));
+  // Of what lies beside the disc a part in pixels goes into the centre; what is left of a cover's rim after its pixels
+  // are out adds its own part.
+  // What other balls of the image have beside them, this one may have where its noise hides it.
+  const double elsewhere = blob.occluded ? 0.0 : 0.5 * static_cast<double>(beside_others);
   const double hidden = blob.occluded ? kHiddenPart * (1.0 - static_cast<double>(std::min(1.0F, f.arc))) : 0.0;
   const double floor = params.centroid_floor_px * params.centroid_floor_px + hidden * hidden;
   if (blob.occluded) swell *= kHiddenSwell;
+
   out.u_px = f.x, out.v_px = f.y;
   out.area_px = 3.14159265F * f.r * f.r;
   out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(swell));
-  out.var_uu_px2 = static_cast<float>(swell * f.var_xx + floor + sx * sx);
-  out.var_vv_px2 = static_cast<float>(swell * f.var_yy + floor + sy * sy);
-  out.var_uv_px2 = static_cast<float>(swell * f.var_xy + sx * sy);
+  out.var_uu_px2 =
+      static_cast<float>(swell * f.var_xx + floor + kBeside2 * (static_cast<double>(f.beside[0]) + elsewhere));
+  out.var_vv_px2 =
+      static_cast<float>(swell * f.var_yy + floor + kBeside2 * (static_cast<double>(f.beside[2]) + elsewhere));
+  out.var_uv_px2 = static_cast<float>(swell * f.var_xy + kBeside2 * static_cast<double>(f.beside[1]));
   return std::isfinite(out.var_uu_px2 + out.var_vv_px2 + out.var_uv_px2);
 }
 

@@ -17,6 +17,11 @@
 ///  are
 ///     pooled over the blobs, and every blob takes last steps with them.
 ///
+/// Covariance: the fit's, times what the image says of its own pixels: how alike neighbours' noise is (a colour filter's
+/// and a codec's is), how far the fit misses its pixels beyond noise, and by eighths of the disc; and what lies beside
+/// the disc, there or, where this ball's noise hides it, beside others. A ball that the picture's border cuts is fitted
+/// as an arc; one whose centre lies further out than 0.4 of its radius is not measured.
+///
 /// Fits look at kWork eights of pixels of an image, no more: what is left over has no second look, or is no marker, and
 /// the image says `overflow`. The best blob of every colour comes before the second best of any.
 ///

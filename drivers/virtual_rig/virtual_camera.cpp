@@ -57,6 +57,7 @@ class VirtualCamera final : public FrameSource {
       : params_(params),
         camera_(rig.cameras[index]),
         index_(index),
+        spare_(static_cast<int>(std::ceil(3.5 * params.defocus_px))),
         lens_(camera_),
         X_CR_(inverse(camera_.X_RC)),
         light_C_(rotate(X_CR_.q, {0, 0, 1})),
@@ -78,16 +79,16 @@ class VirtualCamera final : public FrameSource {
       noise_[i] = static_cast<float>(n);
       velvet_[i] = static_cast<std::uint8_t>(std::lround(std::clamp(level + sigma * n, 0.0, 255.0)));
     }
-    rays_.resize(static_cast<std::size_t>(camera_.width_px) * camera_.height_px);
-    for (int v = 0; v < camera_.height_px; ++v)
-      for (int u = 0; u < camera_.width_px; ++u) {
+    rays_.resize(static_cast<std::size_t>(camera_.width_px + 2 * spare_) * (camera_.height_px + 2 * spare_));
+    for (int v = -spare_; v < camera_.height_px + spare_; ++v)
+      for (int u = -spare_; u < camera_.width_px + spare_; ++u) {
         const Point2 n = lens_.undistort({static_cast<double>(u), static_cast<double>(v)});
         std::array<double, 4> J;
         lens_.distort(n, &J);
         const double det = J[0] * J[3] - J[1] * J[2];
-        rays_[static_cast<std::size_t>(v) * camera_.width_px + u] = {
-            static_cast<float>(n.x),         static_cast<float>(n.y),         static_cast<float>(J[3] / det),
-            static_cast<float>(-J[1] / det), static_cast<float>(-J[2] / det), static_cast<float>(J[0] / det)};
+        rays_[ray_at(u, v)] = {static_cast<float>(n.x),         static_cast<float>(n.y),
+                               static_cast<float>(J[3] / det),  static_cast<float>(-J[1] / det),
+                               static_cast<float>(-J[2] / det), static_cast<float>(J[0] / det)};
       }
   }
 
@@ -211,8 +212,12 @@ class VirtualCamera final : public FrameSource {
   }
 
   Box clip(const Box& b) const {
-    return {std::max(0, b.x0), std::max(0, b.y0), std::min(camera_.width_px - 1, b.x1),
-            std::min(camera_.height_px - 1, b.y1)};
+    return {std::max(-spare_, b.x0), std::max(-spare_, b.y0), std::min(camera_.width_px - 1 + spare_, b.x1),
+            std::min(camera_.height_px - 1 + spare_, b.y1)};
+  }
+
+  std::size_t ray_at(int u, int v) const {
+    return static_cast<std::size_t>(v + spare_) * (camera_.width_px + 2 * spare_) + (u + spare_);
   }
 
   void render(double mid_s, std::uint8_t* image) {
@@ -221,14 +226,13 @@ class VirtualCamera final : public FrameSource {
     std::memcpy(image, velvet_.data() + start, bytes);
 
     const int n = std::max(1, params_.exposure_samples);
-    const int blurred = static_cast<int>(std::ceil(3.5 * params_.defocus_px));
     instants_.resize(static_cast<std::size_t>(n));
     boxes_.clear();
     for (int i = 0; i < n; ++i) {
       place(mid_s + 1e-3 * params_.exposure_ms * ((i + 0.5) / n - 0.5), instants_[static_cast<std::size_t>(i)]);
       for (const Ball& ball : instants_[static_cast<std::size_t>(i)]) {
         const Box box = box_of(ball);
-        if (!box.empty()) add_box(clip({box.x0 - blurred, box.y0 - blurred, box.x1 + blurred, box.y1 + blurred}));
+        if (!box.empty()) add_box(clip({box.x0 - spare_, box.y0 - spare_, box.x1 + spare_, box.y1 + spare_}));
       }
     }
     for (const Box& box : boxes_) paint(box, image, noise_.data() + start, width);
@@ -264,13 +268,13 @@ class VirtualCamera final : public FrameSource {
     const float scale = 1.0F / static_cast<float>(instants_.size());
     const float read2 = static_cast<float>(255 * 255 * params_.noise * params_.noise);
     const float shot = static_cast<float>(255 * params_.shot_noise * params_.shot_noise);
-    for (int y = 0; y < h; ++y) {
-      const std::size_t at = (static_cast<std::size_t>(box.y0 + y) * width + box.x0) * 3;
-      for (int x = 0; x < w; ++x) {
+    for (int y = std::max(0, -box.y0); y < std::min(h, camera_.height_px - box.y0); ++y) {
+      const std::size_t row = static_cast<std::size_t>(box.y0 + y) * width;
+      for (int x = std::max(0, -box.x0); x < std::min(w, camera_.width_px - box.x0); ++x) {
         const Colour& c = sum_[static_cast<std::size_t>(y) * w + x];
         const std::array<float, 3> bgr{scale * c.b, scale * c.g, scale * c.r};
         for (std::size_t k = 0; k < 3; ++k) {
-          const std::size_t i = at + 3 * static_cast<std::size_t>(x) + k;
+          const std::size_t i = 3 * (row + static_cast<std::size_t>(box.x0 + x)) + k;
           const float sigma = std::sqrt(read2 + shot * bgr[k]);
           image[i] = static_cast<std::uint8_t>(std::clamp(bgr[k] + sigma * noise[i] + 0.5F, 0.0F, 255.0F));
         }
@@ -282,7 +286,7 @@ class VirtualCamera final : public FrameSource {
   void defocus(const Box& box) {
     const int w = box.x1 - box.x0 + 1, h = box.y1 - box.y0 + 1;
     cv::Mat all(h, w, CV_32FC3, sum_.data());
-    const int size = 2 * static_cast<int>(std::ceil(3.5 * params_.defocus_px)) + 1;
+    const int size = 2 * spare_ + 1;
     cv::GaussianBlur(all, all, {size, size}, params_.defocus_px, params_.defocus_px, cv::BORDER_REPLICATE);
   }
 
@@ -364,7 +368,7 @@ class VirtualCamera final : public FrameSource {
     const auto gain = [&](std::size_t k) { return static_cast<float>(params_.white_balance[k]); };
     for (int v = y0; v <= y1; ++v)
       for (int u = x0; u <= x1; ++u) {
-        const Share share = share_of(ball, rays_[static_cast<std::size_t>(v) * camera_.width_px + u]);
+        const Share share = share_of(ball, rays_[ray_at(u, v)]);
         if (share.covered <= 0) continue;
         const float rest = static_cast<float>(1 - share.covered), lit = static_cast<float>(share.light),
                     glint = static_cast<float>(255 * params_.highlight * share.glint);
@@ -377,6 +381,7 @@ class VirtualCamera final : public FrameSource {
   VirtualRigParams params_;
   CameraModel camera_;
   std::size_t index_;
+  int spare_;  // pixels beyond the image's border that the blur brings in
   Lens lens_;
   Pose X_CR_;
   Vec3 light_C_;  // towards the light under the lid
