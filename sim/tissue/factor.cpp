@@ -5,23 +5,48 @@
 #include <array>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
 
 namespace ligature::tissue {
 namespace {
 
 constexpr std::size_t kBytes = 32;  ///< of the registers the panels are padded to
-constexpr std::size_t kLeaf = 6;    ///< nodes that are not dissected further
+constexpr std::size_t kLeaf = 16;   ///< nodes that are not dissected further
 
 template <class Real>
 struct Register;
 template <>
 struct Register<float> {
   using Type = float __attribute__((vector_size(kBytes)));
+  using Half = float __attribute__((vector_size(kBytes / 2)));
 };
 template <>
 struct Register<double> {
   using Type = double __attribute__((vector_size(kBytes)));
+  using Half = double __attribute__((vector_size(kBytes / 2)));
 };
+
+/// a b + c; rounded once where the machine can, and then at any level of optimisation.
+inline Register<float>::Type multiply_add(const Register<float>::Type& a, const Register<float>::Type& b,
+                                          const Register<float>::Type& c) {
+#ifdef __FMA__
+  return _mm256_fmadd_ps(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
+inline Register<double>::Type multiply_add(const Register<double>::Type& a, const Register<double>::Type& b,
+                                           const Register<double>::Type& c) {
+#ifdef __FMA__
+  return _mm256_fmadd_pd(a, b, c);
+#else
+  return a * b + c;
+#endif
+}
 
 template <class Real>
 struct Lanes {
@@ -34,10 +59,17 @@ struct Lanes {
   }
   static void store(Real* p, const Wide& w) { std::memcpy(p, &w, kBytes); }
   static Wide spread(Real v) { return Wide{} + v; }
+  /// Halves added onto each other until one is left.
   static Real sum(const Wide& w) {
-    Real s = w[0];
-    for (std::size_t i = 1; i < count; ++i) s += w[i];
-    return s;
+    using Half = typename Register<Real>::Half;
+    Half low, high;
+    std::memcpy(&low, &w, sizeof low);
+    std::memcpy(&high, reinterpret_cast<const char*>(&w) + sizeof low, sizeof high);
+    low += high;
+    if constexpr (count == 4)
+      return low[0] + low[1];
+    else
+      return (low[0] + low[2]) + (low[1] + low[3]);
   }
 };
 
@@ -195,8 +227,7 @@ bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::
       for (std::size_t i = 0; i < s.rows; ++i)
         out[s.columns + i] = static_cast<Real>(b(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
     }
-    for (const std::uint32_t place : below[g])
-      for (std::uint32_t k = 0; k < 3; ++k) row_lists_.push_back(3 * place + k);
+    for (const std::uint32_t place : below[g]) row_lists_.push_back(3 * place);
     widest = std::max(widest, s.stride + lanes);
     first += s.columns;
     super_.push_back(s);
@@ -212,7 +243,6 @@ void Factor<Real>::solve_several(double* b, double* c) noexcept {
   using L = Lanes<Real>;
   using Wide = typename L::Wide;
   constexpr std::size_t lanes = L::count;
-  constexpr std::size_t deep = N == 1 ? 4 : 2;  // registers of rows at a time
   const std::size_t n = order_.size();
   std::array<Real*, N> x, y;
   for (std::size_t v = 0; v < N; ++v) {
@@ -222,34 +252,42 @@ void Factor<Real>::solve_several(double* b, double* c) noexcept {
     for (std::size_t i = 0; i < n; ++i) x[v][i] = static_cast<Real>(from[order_[i]]);
   }
   for (const Supernode& s : super_) {
+    // Few forces: most supernodes have none.
+    bool nothing = true;
+    for (std::size_t v = 0; v < N; ++v)
+      for (std::size_t j = 0; j < s.columns && nothing; ++j) nothing = x[v][s.first + j] == Real(0);
+    if (nothing) continue;
     const Real* const panel = panels_.data() + s.panel;
-    std::size_t i = 0;
-    for (; i + deep * lanes <= s.stride; i += deep * lanes) {  // y = panel x_s
-      Wide sum[N][deep]{};
-      const Real* column = panel + i;
-      for (std::size_t j = 0; j < s.columns; ++j, column += s.stride) {
-        Wide p[deep];
-        for (std::size_t d = 0; d < deep; ++d) p[d] = L::load(column + d * lanes);
+    // y = panel x_s, some columns at a time, each run through from top to bottom.
+    const auto add_columns = [&]<std::size_t C>(std::size_t j, std::integral_constant<std::size_t, C>, bool first) {
+      const Real* const column = panel + j * s.stride;
+      Wide value[N][C];
+      for (std::size_t v = 0; v < N; ++v)
+        for (std::size_t a = 0; a < C; ++a) value[v][a] = L::spread(x[v][s.first + j + a]);
+      for (std::size_t i = 0; i < s.stride; i += lanes) {
+        Wide p[C];
+        for (std::size_t a = 0; a < C; ++a) p[a] = L::load(column + a * s.stride + i);
         for (std::size_t v = 0; v < N; ++v) {
-          const Wide value = L::spread(x[v][s.first + j]);
-          for (std::size_t d = 0; d < deep; ++d) sum[v][d] += p[d] * value;
+          Wide sum = first ? Wide{} : L::load(y[v] + i);
+          for (std::size_t a = 0; a < C; ++a) sum = multiply_add(p[a], value[v][a], sum);
+          L::store(y[v] + i, sum);
         }
       }
-      for (std::size_t v = 0; v < N; ++v)
-        for (std::size_t d = 0; d < deep; ++d) L::store(y[v] + i + d * lanes, sum[v][d]);
+    };
+    std::size_t j = 0;
+    if (s.columns % 6 == 3) {
+      add_columns(0, std::integral_constant<std::size_t, 3>{}, true);
+      j = 3;
     }
-    for (; i < s.stride; i += lanes) {
-      Wide sum[N]{};
-      for (std::size_t j = 0; j < s.columns; ++j) {
-        const Wide p = L::load(panel + i + j * s.stride);
-        for (std::size_t v = 0; v < N; ++v) sum[v] += p * L::spread(x[v][s.first + j]);
-      }
-      for (std::size_t v = 0; v < N; ++v) L::store(y[v] + i, sum[v]);
-    }
+    for (; j < s.columns; j += 6) add_columns(j, std::integral_constant<std::size_t, 6>{}, j == 0);
     const std::uint32_t* const rows = row_lists_.data() + s.row_list;
     for (std::size_t v = 0; v < N; ++v) {
       std::copy_n(y[v], s.columns, x[v] + s.first);
-      for (std::size_t k = 0; k < s.rows; ++k) x[v][rows[k]] -= y[v][s.columns + k];
+      const Real* from = y[v] + s.columns;
+      for (std::size_t k = 0; k < s.rows / 3; ++k, from += 3) {
+        Real* const to = x[v] + rows[k];
+        to[0] -= from[0], to[1] -= from[1], to[2] -= from[2];
+      }
     }
   }
   for (std::size_t g = super_.size(); g-- > 0;) {
@@ -260,7 +298,11 @@ void Factor<Real>::solve_several(double* b, double* c) noexcept {
     const std::uint32_t* const rows = row_lists_.data() + s.row_list;
     for (std::size_t v = 0; v < N; ++v) {
       for (std::size_t k = skipped; k < s.columns; ++k) y[v][k] = 0;
-      for (std::size_t k = 0; k < s.rows; ++k) y[v][s.columns + k] = x[v][rows[k]];
+      Real* to = y[v] + s.columns;
+      for (std::size_t k = 0; k < s.rows / 3; ++k, to += 3) {
+        const Real* const from = x[v] + rows[k];
+        to[0] = from[0], to[1] = from[1], to[2] = from[2];
+      }
       for (std::size_t k = s.columns + s.rows; k < s.stride; ++k) y[v][k] = 0;
     }
     const Real* const panel = panels_.data() + s.panel;
@@ -272,7 +314,7 @@ void Factor<Real>::solve_several(double* b, double* c) noexcept {
         for (std::size_t a = 0; a < 3; ++a) p[a] = L::load(column + a * s.stride + k);
         for (std::size_t v = 0; v < N; ++v) {
           const Wide value = L::load(y[v] + k);
-          for (std::size_t a = 0; a < 3; ++a) sum[v][a] += p[a] * value;
+          for (std::size_t a = 0; a < 3; ++a) sum[v][a] = multiply_add(p[a], value, sum[v][a]);
         }
       }
       for (std::size_t v = 0; v < N; ++v)

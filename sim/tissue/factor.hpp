@@ -37,7 +37,7 @@ class Factor {
   struct Supernode {
     std::size_t first = 0, columns = 0;  ///< scalars, in elimination order
     std::size_t rows = 0;                ///< scalars below
-    std::size_t row_list = 0;            ///< into row_lists_: one entry a scalar
+    std::size_t row_list = 0;            ///< into row_lists_: first scalar of each node below
     std::size_t panel = 0, stride = 0;   ///< column-major
   };
   std::vector<std::size_t> order_;  ///< scalar eliminated as i-th -> scalar as given

@@ -53,6 +53,12 @@ struct Strain {
   Wide3 hour[4];  ///< C of that
 };
 
+/// A node's share in W M W^T: its rows of W, and of W M.
+struct Learnt {
+  std::uint64_t version = 0;
+  std::array<Vector3d, 2 * kHistory> part, half;
+};
+
 }  // namespace
 
 struct Tissue::Parts {
@@ -110,6 +116,8 @@ struct Tissue::Parts {
   Eigen::Matrix<double, kHistory, kHistory> sy, yz;                       ///< by slots
   Eigen::Matrix<double, 2 * kHistory, 2 * kHistory> middle;               ///< M, by age: s then z
   double stiffer = 1;                                                     ///< sigma
+  std::uint64_t version = 1;                                              ///< of the pairs and M
+  std::vector<Learnt> learnt_of;          ///< as far as it was asked for                          (n)
   std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes against rest: that H has; now         (n)
   TissueReport report;
   // Workspace.
@@ -130,7 +138,7 @@ struct Tissue::Parts {
   void tell(const std::vector<double>& from, std::vector<Vector3d>& to) const noexcept;
   double product(const std::vector<Vector3d>& a, const std::vector<Vector3d>& b) const noexcept;
   void evaluate_here() noexcept;
-  void forget() noexcept { pairs = 0, pending = before = false; }
+  void forget() noexcept { pairs = 0, pending = before = false, ++version; }
   void learn() noexcept;
   void join_pair() noexcept;
   void find_middle() noexcept;
@@ -141,6 +149,7 @@ struct Tissue::Parts {
   int mend() noexcept;
   void solve_with(double* b, double* c) noexcept;
   const float* respond(std::size_t responder) noexcept;
+  const Learnt& learnt(std::uint32_t node) noexcept;
   void look(TissueReport& out) const noexcept;
 };
 
@@ -421,6 +430,22 @@ void Tissue::Parts::solve_with(double* b, double* c) noexcept {
     c ? single.solve(b, c) : single.solve(b);
 }
 
+const Learnt& Tissue::Parts::learnt(std::uint32_t node) noexcept {
+  Learnt& l = learnt_of[node];
+  if (l.version == version) return l;
+  l.version = version;
+  for (std::size_t a = 0; a < pairs; ++a) {
+    l.part[a] = s_pairs[slot[a]][node];
+    l.part[pairs + a] = z_pairs[slot[a]][node];
+  }
+  for (std::size_t a = 0; a < 2 * pairs; ++a) {
+    l.half[a].setZero();
+    for (std::size_t b = 0; b < 2 * pairs; ++b)
+      l.half[a] += middle(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)) * l.part[b];
+  }
+  return l;
+}
+
 /// The three columns of A0^-1 at a surface node, its rows those of the surface; solved for unless kept. In the place of
 /// the one that was asked for first, when there is no other.
 const float* Tissue::Parts::respond(std::size_t responder) noexcept {
@@ -532,6 +557,7 @@ void Tissue::Parts::find_middle() noexcept {
     for (Eigen::Index b = 0; b < m; ++b)
       inner_part(a, b) = yz(at(a), at(b)) / stiffer + (a == b ? sy(at(a), at(a)) : 0.0);
   middle.setZero();
+  ++version;
   for (Eigen::Index a = 0; a < m; ++a)
     for (Eigen::Index b = 0; b < m; ++b) {
       double sum = 0;
@@ -890,6 +916,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   p.sy.setZero(), p.yz.setZero(), p.middle.setZero();
   p.warp.assign(n, Matrix3d::Identity());
   p.node_turn = p.warp;
+  p.learnt_of.resize(n);
   p.turn_sum.assign(n, Eigen::Quaterniond::Identity());
   for (const Batch& b : p.batches) p.turns.push_back({b.rest.w, -b.rest.x, -b.rest.y, -b.rest.z});
   p.turns0 = p.trial_turns = p.spare_turns = p.turns;
@@ -1071,26 +1098,16 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
   Matrix3d out = Matrix3d::Zero();
   if (p.surface_of[i] < 0 || p.surface_of[j] < 0) return out;
   // Always by the column of the one that comes last, so that the answer is symmetric, and the same whatever is kept.
-  const bool turned = i > j;
-  const auto from = static_cast<std::size_t>(p.surface_of[turned ? i : j]),
-             to = static_cast<std::size_t>(p.surface_of[turned ? j : i]);
-  const float* const column = p.respond(from);
+  const std::uint32_t from = std::max(i, j), to = std::min(i, j);
+  const float* const column = p.respond(static_cast<std::size_t>(p.surface_of[from])) + 3 * p.surface_of[to];
+  const std::size_t stride = 3 * p.responders.size();
   Matrix3d g;
   for (std::size_t a = 0; a < 3; ++a)
-    for (std::size_t b = 0; b < 3; ++b)
-      g(static_cast<Eigen::Index>(b), static_cast<Eigen::Index>(a)) =
-          static_cast<double>(column[3 * a * p.responders.size() + 3 * to + b]);
-  if (turned) g.transposeInPlace();
-  out = p.warp[i] * g * p.warp[j].transpose() / p.stiffer;
-  const auto part = [&](std::size_t k, std::uint32_t node) -> const Vector3d& {
-    return k < p.pairs ? p.s_pairs[p.slot[k]][node] : p.z_pairs[p.slot[k - p.pairs]][node];
-  };
-  for (std::size_t b = 0; b < 2 * p.pairs; ++b) {
-    Vector3d sum = Vector3d::Zero();
-    for (std::size_t a = 0; a < 2 * p.pairs; ++a)
-      sum += p.middle(static_cast<Eigen::Index>(a), static_cast<Eigen::Index>(b)) * part(a, i);
-    out += sum * part(b, j).transpose();
-  }
+    g.col(static_cast<Eigen::Index>(a)) << column[a * stride], column[a * stride + 1], column[a * stride + 2];
+  out = p.warp[to] * g * p.warp[from].transpose() / p.stiffer;
+  const Learnt &mine = p.learnt(to), &other = p.learnt(from);
+  for (std::size_t a = 0; a < 2 * p.pairs; ++a) out += mine.part[a] * other.half[a].transpose();
+  if (i > j) out.transposeInPlace();
   return out;
 }
 
