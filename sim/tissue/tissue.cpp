@@ -15,6 +15,7 @@ constexpr std::size_t kHistory = 5;       ///< pairs of the quasi-Newton method
 constexpr int kRotationUpdates = 6;       ///< Newton steps to the nearest rotation at most, warm
 constexpr int kBacktracks = 6;            ///< shortenings of a move
 constexpr double kWarpAngle = 0.05;       ///< by how much nodes turn before the factor is turned anew [rad]
+constexpr double kLeastOfFactor = 1e-4;   ///< of what the factor answers, that a pair may say it is
 constexpr double kMostStiffer = 1e4;      ///< sigma at most
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
 constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are all kept; of larger surfaces
@@ -530,14 +531,20 @@ void Tissue::Parts::learn() noexcept {
 /// The newest pair takes part, once z is known.
 void Tissue::Parts::join_pair() noexcept {
   const std::size_t k = slot[pairs];
-  ++pairs;
-  for (std::size_t a = 0; a < pairs; ++a) {
-    const std::size_t o = slot[a];
-    const auto ki = static_cast<Eigen::Index>(k), oi = static_cast<Eigen::Index>(o);
-    sy(oi, ki) = product(s_pairs[o], y_pairs[k]);
-    yz(oi, ki) = yz(ki, oi) = product(y_pairs[o], z_pairs[k]);
-  }
+  const auto ki = static_cast<Eigen::Index>(k);
   pending = false;
+  sy(ki, ki) = product(s_pairs[k], y_pairs[k]);
+  yz(ki, ki) = product(y_pairs[k], z_pairs[k]);
+  // A direction in which it is so much stiffer than the factor says that single precision could not tell.
+  if (sy(ki, ki) > kLeastOfFactor * yz(ki, ki) / stiffer) {
+    for (std::size_t a = 0; a < pairs; ++a) {
+      const std::size_t o = slot[a];
+      const auto oi = static_cast<Eigen::Index>(o);
+      sy(oi, ki) = product(s_pairs[o], y_pairs[k]);
+      yz(oi, ki) = yz(ki, oi) = product(y_pairs[o], z_pairs[k]);
+    }
+    ++pairs;
+  }
   find_middle();
 }
 
@@ -1028,7 +1035,7 @@ void Tissue::begin(double dt) noexcept {
         then.hour[a / 3][a % 3] = b.weight * y;
       }
     }
-  p.before = p.pending = p.evaluated = false;
+  p.before = p.evaluated = false;
   p.turn_factor();
   p.report = {};
 }

@@ -179,6 +179,52 @@ TEST(Tissue, PushedStepsFollowCompliance) {
   }
 }
 
+// Whatever it has been through: contact solves with this matrix, and goes to infinity where it is not positive.
+TEST(Tissue, ComplianceIsPositiveAfterAnyHistory) {
+  const Vessel v = small_vessel();
+  Tissue t = tissue_of(v);
+  Random random(31);
+  std::vector<std::uint32_t> some;
+  for (int k = 0; k < 30; ++k) some.push_back(vessel_node(v, 1 + k % 6, k % 10, k % 2));
+  const auto any = [&] { return some[static_cast<std::size_t>(random.uniform(0, 30))]; };
+  for (int k = 0; k < 120; ++k) {
+    if (k % 7 == 0) t.clear_loads();
+    if (k % 7 == 2) t.load(any(), 600 * random_vector(random));
+    if (k % 11 == 3) {
+      t.step_alone(0.005);
+      continue;
+    }
+    t.begin(0.005);
+    const std::uint32_t pressed = any(), aside = any();
+    const Vector3d force = (k / 10) % 3 == 2 ? Vector3d(0, 0, 0) : Vector3d(800 * random_vector(random));
+    const int rounds = 1 + k % 6;
+    for (int n = 0; n < rounds; ++n) {
+      t.linearise();
+      t.push(pressed, force);
+      t.solve();
+      Eigen::Matrix<double, 90, 90> w;
+      for (int i = 0; i < 30; ++i)
+        for (int j = 0; j < 30; ++j)
+          w.block<3, 3>(3 * i, 3 * j) =
+              t.compliance(some[static_cast<std::size_t>(i)], some[static_cast<std::size_t>(j)]);
+      const Eigen::SelfAdjointEigenSolver<Eigen::Matrix<double, 90, 90>> eigen(w);
+      ASSERT_GT(eigen.eigenvalues()[0], -1e-6 * eigen.eigenvalues()[89]) << k << " " << n;
+      const Vector3d before = t.step()[aside], f(10, -20, 30);
+      const Vector3d own = t.step()[pressed];
+      t.push(pressed, f);
+      t.solve();
+      ASSERT_LT((t.step()[aside] - before - t.compliance(aside, pressed) * f).norm(),
+                1e-4 * (t.step()[pressed] - own).norm() + 1e-9)
+          << k << " " << n;
+      t.advance(n % 3 == 1 ? 0.4 : t.reach());
+    }
+    if (k % 5 == 0) t.linearise();  // as contact ends: learnt from, not solved
+    if (k % 13 == 0) t.go_back(0.5);
+    if (k % 17 == 0) t.go_back(0);
+    t.finish();
+  }
+}
+
 // Too many nodes to keep all responses.
 TEST(Tissue, PushedStepsFollowComplianceOnLargeSurfaces) {
   Vessel v;
