@@ -16,6 +16,15 @@ constexpr double kSamePlace = 1e-12;     // [edges]
 constexpr double kAbout = 4;             // of the width of a hole: so far a strand may lie obliquely in its rim
 constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
 
+StrandContact untouched(const Ring& r) {
+  StrandContact c;
+  c.pair = {r.strand, 0, kNoStrand, r.body};
+  c.kind = StrandContact::Kind::beside;
+  c.normal.setZero();
+  c.on = r.on;
+  return c;
+}
+
 // The place nearest to p, from u on.
 double nearest_from(const Strand& s, double u, const Vector3d& p) {
   const double last = static_cast<double>(s.edges());
@@ -42,14 +51,30 @@ Rings::Rings(std::size_t most) {
 
 void Rings::renew() noexcept {
   contacts_.clear();
-  for (const Ring& r : list_) {
-    StrandContact c;
-    c.pair = {r.strand, 0, kNoStrand, r.body};
-    c.kind = StrandContact::Kind::beside;
-    c.normal.setZero();
-    c.on = r.on;
-    contacts_.push_back(c);
+  for (const Ring& r : list_) contacts_.push_back(untouched(r));
+}
+
+bool Rings::add(const Ring& ring) noexcept {
+  if (list_.size() == list_.capacity()) return false;
+  std::size_t at = list_.size();
+  for (std::size_t i = 0; i < list_.size(); ++i)
+    if (list_[i].channel == ring.channel) at = i + 1;
+  list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), ring);
+  contacts_.insert(contacts_.begin() + static_cast<std::ptrdiff_t>(at), untouched(ring));
+  return true;
+}
+
+void Rings::clear_left() noexcept {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    bool all = true;
+    for (const Ring& other : list_) all = all && (other.channel != list_[i].channel || other.left);
+    if (all) continue;
+    list_[kept] = list_[i];
+    contacts_[kept++] = contacts_[i];
   }
+  list_.resize(kept);
+  contacts_.resize(kept);
 }
 
 bool Rings::on(std::uint32_t strand) const noexcept {
@@ -70,12 +95,13 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     const CurvePoint at = curve_at(s, r.u);
     const Vector3d along = at.d1.normalized();
     const Vector3d off = at.p - centre, across = off - along.dot(off) * along;
-    r.clearance = std::max(r.radius - s.radius, kLeastClearance * s.radius);
+    const double edge = std::min(std::floor(r.u), static_cast<double>(s.edges() - 1));
+    const double thick = s.radius_at(static_cast<std::size_t>(edge), r.u - edge);
+    r.clearance = std::max(r.radius - thick, kLeastClearance * thick);
     r.aside = across.norm();
     const double last = static_cast<double>(s.edges());
     r.left = !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
     c.on = r.on;
-    const double edge = std::min(std::floor(r.u), last - 1);
     c.pair.edge_a = static_cast<std::uint32_t>(edge);
     c.sa = r.u - edge;
     if (r.left) {
@@ -96,7 +122,8 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
       if (o < list_.size() && list_[o].channel == r.channel && list_[o].left) r.to_last = list_[o].u > r.u;
     if (r.left) continue;
     const Strand& s = strands[r.strand];
-    const double wide = (r.radius + s.radius) / s.length_of(contacts_[i].pair.edge_a);
+    const double thick = s.radius_at(contacts_[i].pair.edge_a, contacts_[i].sa);
+    const double wide = (r.radius + thick) / s.length_of(contacts_[i].pair.edge_a);
     const double about = kAbout * wide + 1;
     const bool paired = i + 1 < list_.size() && list_[i + 1].channel == r.channel && !list_[i + 1].left;
     if (paired) {

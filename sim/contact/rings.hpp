@@ -67,6 +67,10 @@ class Rings {
   const std::vector<Ring>& list() const noexcept { return list_; }
   /// Contacts are those of the list anew, without forces.
   void renew() noexcept;
+  /// One more, beside the other one of its channel if that is there; forces of the others stay. False when it is full.
+  bool add(const Ring& ring) noexcept;
+  /// Forgets the channels whose rings are all left.
+  void clear_left() noexcept;
 
   /// Where strands are in their rings now. Forces stay as vectors: they were found for where the normals have turned
   /// to. @rt O(rings), no allocation

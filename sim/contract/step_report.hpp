@@ -16,7 +16,8 @@ enum StepFlag : std::uint32_t {
   step_limited = 1u << 6,  ///< a vertex wanted to move further than a step may: look for a jump of the tracking
   step_crossing_prevented = 1u << 7,  ///< strands would have crossed, the motion was cut short: move more slowly
   step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
-  step_vertices_spent = 1u << 9,  ///< an adaptive thread stays coarser than it asks to be: raise its most_vertices
+  step_pierced = 1u << 10,            ///< a needle's point went into a tissue, or out of it
+  step_vertices_spent = 1u << 9,      ///< an adaptive thread stays coarser than it asks to be: raise its most_vertices
 };
 
 /// Stages of the step in the order in which they run, for whoever measures them (sim has no clock).

@@ -166,8 +166,10 @@ struct TissueParams {
   int around = 20, along = 20, layers = 1;  ///< elements
   double young_pa = 1e6, poisson = 0.45;
   double density_g_per_mm3 = 1.05e-3;
-  double relaxation_s = 0.002;  ///< of its viscosity (Kelvin-Voigt)
-  double drag_per_s = 100;      ///< of the surroundings, over mass
+  double relaxation_s = 0.002;     ///< of its viscosity (Kelvin-Voigt)
+  double drag_per_s = 100;         ///< of the surroundings, over mass
+  double pierce_force = 1e4;       ///< along a needle's point, from which on it pierces the wall [uN] ...
+  double pierce_angle_rad = 1.05;  ///< ... if it stands no more aslant than this from the surface's normal
 };
 inline constexpr std::size_t kMaxTissues = 4;
 

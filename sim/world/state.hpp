@@ -148,6 +148,7 @@ struct World::State {
   std::vector<contact::CoupledStep> coupled;     // one
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
+  std::uint32_t channels = 0;                    // that were ever there: the number of the next
   std::vector<tissue::Tissue> tissues;           // their surfaces are the last of the obstacles
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
@@ -201,6 +202,7 @@ struct World::State {
   bool apart_from_tissues() noexcept;
   void undo_tissues(double fraction) noexcept;
   void finish_tissues() noexcept;
+  void pierce(StepReport& report) noexcept;
   // drive
   void apply_schedule() noexcept;
   void add_obstacle(contact::Obstacle body, const ObstacleParams& params);

@@ -10,7 +10,10 @@ namespace ligature::world {
 namespace {
 
 constexpr int kAloneIterations = 3;  // linear solves of a tissue that no thread is near
-constexpr double kFurthest = 1e4;    // where a hole is looked for [mm]
+constexpr double kHoleOverNeedle = 1.1;
+constexpr double kPointLength = 6;  // of the radius: what presses so near the point presses with it
+constexpr double kOtherSide = 0.5;  // of the wall: a hole further than this from the one before leads out of it
+constexpr double kFurthest = 1e4;   // where a hole is looked for [mm]
 
 tissue::Vessel vessel_of(const TissueParams& p) {
   tissue::Vessel v;
@@ -98,6 +101,7 @@ Result<void> World::State::add_sutures() {
     if (list[list.size() - 2].u >= list.back().u)
       return usage_error(name + ": its exit comes before its entry along the thread: exchange them");
   }
+  channels = static_cast<std::uint32_t>(params.sutures.size());
   rings.renew();
   rings.follow(strands.data(), all_bodies());
   for (std::uint32_t k = 0; k < threads.size(); ++k)
@@ -112,6 +116,70 @@ Result<void> World::State::add_sutures() {
                              ": draw it outside, or give it a suture there");
       }
   return {};
+}
+
+// Where a needle's point is pressed into the wall hard enough, a channel begins; where it comes out, the channel has
+// its second hole. Inside the wall nothing holds the point back (the force that cuts is not modelled).
+void World::State::pierce(StepReport& report) noexcept {
+  if (tissues.empty()) return;
+  contact::Rings& rings = coupled[0].rings();
+  rings.clear_left();
+  const std::size_t rigid = obstacles.size() - tissues.size();
+  for (std::uint32_t k = 0; k < threads.size(); ++k) {
+    const Thread& t = threads[k];
+    const auto [begin, end] = needle_vertices(t);
+    if (begin == end) continue;
+    const bool at_last = end + 1 == t.x0.size();
+    const std::size_t point = at_last ? end : begin, behind = at_last ? end - 1 : begin + 1;
+    const Vector3d& tip = t.state.x[point];
+    const Vector3d along = (tip - t.state.x[behind]).normalized();
+    contact::Ring r;
+    r.strand = k;
+    r.u = static_cast<double>(point);
+    r.to_last = at_last;
+    r.radius = kHoleOverNeedle * strand_of(t).radius_of(point);
+    const contact::Ring* open = nullptr;  // whose channel the point is in
+    for (const contact::Ring& other : rings.list()) {
+      std::size_t holes = 0;
+      for (const contact::Ring& o : rings.list()) holes += o.channel == other.channel ? 1 : 0;
+      if (other.strand == k && !other.left && holes == 1 && other.to_last == at_last) open = &other;
+    }
+    if (open) {
+      const tissue::Tissue& body = tissues[open->body - rigid];
+      const contact::TriangleMesh& surface = body.surface();
+      const contact::TriangleMesh::Nearest at = surface.nearest(tip, kFurthest);
+      Vector3d hole = Vector3d::Zero();
+      for (std::size_t c = 0; c < 3; ++c)
+        hole += open->on.weight[static_cast<Eigen::Index>(c)] * surface.vertex(surface.triangle(open->on.triangle)[c]);
+      if (!(at.distance > 0) || (at.point - hole).norm() < kOtherSide * params.tissues[open->body - rigid].wall_mm)
+        continue;
+      r.body = open->body;
+      r.channel = open->channel;
+      r.on = {at.triangle, surface.weights(at.triangle, at.point)};
+      r.radius = open->radius;
+      if (rings.add(r)) report.flags |= step_pierced;
+      continue;
+    }
+    const auto& touches = coupled[0].bodies().contacts();
+    for (const contact::BodyContact& b : touches) {
+      const contact::StrandContact& c = b.contact;
+      if (c.pair.strand_a != k || c.pair.edge_b < rigid || b.vertex != point) continue;
+      const TissueParams& wall = params.tissues[c.pair.edge_b - rigid];
+      // A wall that is dented touches what lies next to the point, too.
+      double pressed = 0;
+      for (const contact::BodyContact& o : touches)
+        if (o.contact.pair.strand_a == k && o.contact.pair.edge_b == c.pair.edge_b &&
+            (t.state.x[o.vertex] - tip).norm() <= kPointLength * strand_of(t).radius_of(point))
+          pressed -= o.contact.force.dot(along);
+      if (pressed < wall.pierce_force || -c.normal.dot(along) < std::cos(wall.pierce_angle_rad)) continue;
+      r.body = c.pair.edge_b;
+      r.channel = channels;
+      r.on = c.on;
+      if (rings.add(r)) ++channels, report.flags |= step_pierced;
+      break;
+    }
+  }
+  rings.follow(strands.data(), all_bodies());
 }
 
 void World::State::step_tissues_alone() noexcept {

@@ -352,6 +352,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.solve(report);
   s.stage(StepStage::solve);
   s.integrate(report);
+  s.pierce(report);
   s.stage(StepStage::integrate);
   s.stage(StepStage::continuous);
   for (const Grasp& g : s.grasps) report.grasped_vertices += static_cast<std::uint32_t>(g.held.size());

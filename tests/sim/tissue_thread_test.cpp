@@ -137,6 +137,67 @@ TEST(TissueThread, LiftsAFinerVesselAsFar) {
   EXPECT_NEAR(coarse, fine, 0.1 * fine);
 }
 
+/// A straight needle with a thread behind it, held near the swage and led down on the vessel.
+WorldParams needle_above() {
+  WorldParams p = scene();
+  p.tissues = {vessel()};
+  p.tissues[0].fix_last = true;
+  p.tissues[0].pierce_force = 2000;
+  ThreadParams t = nylon({{2, 0, 3.6}, {2, 0, 2.2}}, 0.025, 14, 1e-3);
+  t.segment_mm = 0.1;
+  NeedleParams n;
+  n.at_last = true;
+  n.arc_mm = 1.6;
+  n.arc_rad = 0;
+  n.wire_mm = 0.1;
+  n.direction = {0, 0, -1};
+  n.toward = {1, 0, 0};
+  n.material = round_thread(200e9, 0.3, 7.8e-3, 0.1, 1e-3);
+  t.needle = n;
+  ClampParams c;
+  c.at.kind = Place::Kind::arc;
+  c.at.s_mm = 1.8;
+  c.hold = ClampParams::Hold::frame;
+  c.velocity = {0, 0, -5};
+  t.clamps = {c};
+  p.threads = {t};
+  return p;
+}
+
+TEST(TissueThread, ANeedlePiercesTheWallWhenItIsPressedHardEnough) {
+  Course run = Course::start(needle_above());
+  double most = 0, force_before = 0;
+  int pierced_at = -1, out_at = -1;
+  for (int i = 0; i < 120 && out_at < 0; ++i) {
+    run.steps(1);
+    const TissueMeasure m = run.world.measure_tissue(0);
+    const std::size_t holes = run.world.rings().size();
+    if (holes == 0) force_before = -m.contact_force.z;
+    if (holes == 1 && pierced_at < 0) pierced_at = i;
+    if (holes == 2 && out_at < 0) out_at = i;
+    most = std::max(most, -m.contact_force.z);
+  }
+  ASSERT_GT(pierced_at, 0);
+  ASSERT_GT(out_at, pierced_at);
+  EXPECT_GT(force_before, 1000);
+  EXPECT_LT(most, 4000);
+  const auto rings = run.world.rings();
+  EXPECT_LT(rings[0].s_mm, rings[1].s_mm);
+  EXPECT_GT(rings[0].place.z, rings[1].place.z + 0.05) << "in from outside, out into the lumen";
+  EXPECT_EQ(run.found, 0u);
+  EXPECT_EQ(run.inverted, 0);
+}
+
+TEST(TissueThread, ANeedleThatIsNotPressedHardEnoughOnlyDentsTheWall) {
+  WorldParams p = needle_above();
+  p.tissues[0].pierce_force = 1e9;
+  Course run = Course::start(p);
+  run.steps(40);
+  EXPECT_TRUE(run.world.rings().empty());
+  EXPECT_GT(run.world.measure_tissue(0).displacement_mm, 0.02);
+  EXPECT_EQ(run.found, 0u);
+}
+
 TEST(TissueThread, RepeatsBitForBit) {
   Course a = Course::start(stitch(14, 14)), b = Course::start(stitch(14, 14));
   a.steps(20);
