@@ -188,6 +188,27 @@ TEST(TissueThread, ANeedlePiercesTheWallWhenItIsPressedHardEnough) {
   EXPECT_EQ(run.inverted, 0);
 }
 
+TEST(TissueThread, ANeedleDrawsItsThreadThroughBothWallsAndOut) {
+  WorldParams p = needle_above();
+  p.threads[0].clamps[0].velocity = {0, 0, -10};
+  Course run = Course::start(p);
+  run.steps(40);
+  const auto rings = run.world.rings();
+  ASSERT_EQ(rings.size(), 4u);
+  for (std::size_t i = 1; i < 4; ++i) {
+    EXPECT_GT(rings[i].s_mm, rings[i - 1].s_mm);
+    EXPECT_LT(rings[i].place.z, rings[i - 1].place.z);
+  }
+  EXPECT_LT(rings[0].s_mm, 1.4) << "thread in the first wall";
+  EXPECT_GT(rings[2].s_mm, 1.4) << "needle in the second";
+  run.steps(30);
+  EXPECT_EQ(run.world.rings().size(), 2u) << "the end has left the first wall";
+  EXPECT_LT(run.world.measure_tissue(0).displacement_mm, 1e-3);
+  EXPECT_EQ(run.found, 0u);
+  EXPECT_EQ(run.inverted, 0);
+  EXPECT_LT(run.unconverged, 15);
+}
+
 TEST(TissueThread, ANeedleThatIsNotPressedHardEnoughOnlyDentsTheWall) {
   WorldParams p = needle_above();
   p.tissues[0].pierce_force = 1e9;
