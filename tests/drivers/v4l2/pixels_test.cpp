@@ -58,6 +58,29 @@ TEST(Pixels, YuyvAgreesWithOpenCvWhereOpenCvKnowsTheMatrix) {
   EXPECT_LE(cv::norm(ours, theirs, cv::NORM_INF), 1.0);
 }
 
+// Wide rows are worked on many pixels at a time, single pairs one by one: both must round alike, and keep to their row.
+TEST(Pixels, YuyvOfAWideRowIsThatOfItsPairs) {
+  PixelDecoder decoder;
+  for (const int width : {17, 18, 19, 33, 34, 64, 65, 127, 640}) {
+    const std::size_t stride = row_bytes(PixelFormat::yuyv, width);
+    cv::Mat raw(5, static_cast<int>(stride), CV_8UC1), bgr(6, width, CV_8UC3, cv::Scalar::all(77)), pair;
+    cv::randu(raw, 0, 256);
+    cv::Mat rows = bgr.rowRange(0, 5);
+    const PixelLayout layout{PixelFormat::yuyv, width, 5, stride, YuvMatrix::bt709, false};
+    ASSERT_EQ(decoder.decode(layout, raw.data, stride * 5, rows), Decoded::done);
+    ASSERT_EQ(rows.data, bgr.data);
+    for (int y = 0; y < 5; ++y)
+      for (int x = 0; x < width; ++x) {
+        const PixelLayout one{PixelFormat::yuyv, 2, 1, 4, YuvMatrix::bt709, false};
+        std::array<std::uint8_t, 4> bytes{};
+        std::copy_n(raw.ptr(y) + 4 * (x / 2), 4, bytes.begin());
+        ASSERT_EQ(decoder.decode(one, bytes.data(), 4, pair), Decoded::done);
+        ASSERT_EQ(bgr.at<cv::Vec3b>(y, x), pair.at<cv::Vec3b>(0, x % 2)) << width << " " << x << " " << y;
+      }
+    for (int x = 0; x < width; ++x) ASSERT_EQ(bgr.at<cv::Vec3b>(5, x), cv::Vec3b(77, 77, 77)) << width << " " << x;
+  }
+}
+
 TEST(Pixels, YuyvOfAnyWidth) {
   PixelDecoder decoder;
   for (int width = 1; width < 40; ++width) {
