@@ -34,6 +34,18 @@ int main() {
   adaptive.threads[0].coarsest_mm = 8.01 * adaptive.threads[0].segment_mm;
   adaptive.threads[0].clamps = {hold(Place::Kind::first, ClampParams::Hold::position)};
   print("adaptive ring", adaptive, 20);
+  WorldParams needle = one_thread({{-6, 0, 2}, {0, 0, 2}}, 24, 2e-3);
+  needle.gravity = {0, 0, -9810};
+  needle.obstacles.push_back({});
+  needle.threads[0].needle = NeedleParams{.name = "needle",
+                                          .at_last = true,
+                                          .arc_mm = 4,
+                                          .arc_rad = 2,
+                                          .wire_mm = 0.1,
+                                          .direction = {},
+                                          .toward = {0, 1, 1},
+                                          .material = round_thread(200e9, 0.28, 7.85e-3, 0.1, 0)};
+  print("needle", needle, 40);
   {
     auto world = World::create(thread_over_bench(), {});
     for (int k = 0; k < 40; ++k) world->step(demo_hands(0.06 * k));
