@@ -135,9 +135,11 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
   }
 }
 
-// The closing faces push what they hold to the middle. A stiff body's place and slant follow, its curve does not: what
-// of it stands off the straight through its vertices stays.
+// The closing faces push what they hold to the middle. A stiff body is shifted and turned by them, not bent: the
+// straight through its vertices goes where its ends are pushed, what stands off it stays; and no faster than the faces
+// close, or what stood out between them would be thrown.
 void World::State::squeeze(std::size_t f, std::uint32_t thread) noexcept {
+  const Forceps& tool = forceps[f];
   Grasp& grasp = grasps[f];
   const rod::RodModel& model = threads[thread].model;
   const rod::Sections& s = model.sections;
@@ -145,22 +147,32 @@ void World::State::squeeze(std::size_t f, std::uint32_t thread) noexcept {
     return s.body_last > s.body_first && h.vertex >= s.body_first && h.vertex <= s.body_last;
   };
   double n = 0, at = 0, y = 0, at2 = 0, at_y = 0;
-  for (const Held& h : grasp.held) {
-    if (h.thread != thread || !in_body(h)) continue;
-    const auto place = static_cast<double>(h.vertex);
-    n += 1, at += place, y += h.anchor_T.y, at2 += place * place, at_y += place * h.anchor_T.y;
-  }
-  const double spread = n * at2 - at * at, slope = spread > 0.5 ? (n * at_y - at * y) / spread : 0.0;
+  const Held *first = nullptr, *last = nullptr;
   for (Held& h : grasp.held) {
     if (h.thread != thread) continue;
-    const double radius = model.radius_at(h.vertex);
     if (!in_body(h)) {
-      h.anchor_T = forceps[f].squeezed(h.anchor_T, radius);
+      h.anchor_T = tool.squeezed(h.anchor_T, model.radius_at(h.vertex));
       continue;
     }
-    const double middle = y / n + slope * (static_cast<double>(h.vertex) - at / n);
-    h.anchor_T.y += forceps[f].squeezed({h.anchor_T.x, middle, h.anchor_T.z}, radius).y - middle;
+    const auto place = static_cast<double>(h.vertex);
+    n += 1, at += place, y += h.anchor_T.y, at2 += place * place, at_y += place * h.anchor_T.y;
+    if (!first || h.vertex < first->vertex) first = &h;
+    if (!last || h.vertex > last->vertex) last = &h;
   }
+  if (!first) return;
+  const double spread = n * at2 - at * at, slope = spread > 0.5 ? (n * at_y - at * y) / spread : 0.0;
+  // How far an end of the straight is pushed.
+  const auto pushed = [&](const Held& h) {
+    const double middle = y / n + slope * (static_cast<double>(h.vertex) - at / n), x = h.anchor_T.x;
+    const double closes = std::tan(0.5 * tool.opening_before()) - std::tan(0.5 * tool.opening());
+    const double most = std::abs(closes) * (x - tool.model().hinge_p_T.x) + contact::kRecoverySpeed * params.step_s;
+    return std::clamp(tool.squeezed({x, middle, h.anchor_T.z}, model.radius_at(h.vertex)).y - middle, -most, most);
+  };
+  const double from = pushed(*first), to = pushed(*last), begin = static_cast<double>(first->vertex);
+  const double length = static_cast<double>(last->vertex) - begin;
+  for (Held& h : grasp.held)
+    if (h.thread == thread && in_body(h))
+      h.anchor_T.y += from + (length > 0 ? (static_cast<double>(h.vertex) - begin) / length : 0.0) * (to - from);
 }
 
 void World::State::add_grips(std::uint32_t thread) noexcept {
