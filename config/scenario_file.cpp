@@ -228,6 +228,8 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   auto threads = read_threads(root, s.capacity, most_vertices, w.threads);
   std::vector<std::string> names;
   for (Table& t : root.get_tables("obstacle", 0, world::kMaxObstacles)) w.obstacles.push_back(read_obstacle(t, names));
+  w.tissues = read_tissues(root);
+  w.sutures = read_sutures(root, w);
   if (root.clean()) check_start(threads, w);
   if (root.clean()) check_overlap(threads, w);
   w.schedule = read_schedule(root, w);
@@ -238,8 +240,6 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   w.lost_release_s = jaws.get_number("lost_release_s", w.lost_release_s, between(0, 60));
   s.forceps = read_forceps(root);
 
-  root.refuse_unsupported("tissue", "tissues are");
-  root.refuse_unsupported("suture", "sutures are");
   if (auto done = document.finish(); !done) return unexpected(done.error());
   return s;
 }

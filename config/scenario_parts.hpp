@@ -47,6 +47,10 @@ double rest_length(const world::ThreadParams& thread);
 std::size_t segment_count(const world::ThreadParams& thread);
 std::size_t vertex_count(const world::ThreadParams& thread);
 
+/// All [[tissue]], and all [[suture]] of these threads and tissues.
+std::vector<world::TissueParams> read_tissues(Table& root);
+std::vector<world::SutureParams> read_sutures(Table& root, const world::WorldParams& world);
+
 /// All [[schedule]], in order of time.
 std::vector<world::ScheduleEntry> read_schedule(Table& root, const world::WorldParams& world);
 /// All [[cut]], in order of time.

@@ -194,14 +194,17 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
   }
   for (const world::ContactMeasure& c : world.contacts()) {
     using Other = world::ContactMeasure::Other;
-    const bool strand = c.other == Other::thread, obstacle = c.other == Other::obstacle;
+    const bool strand = c.other == Other::thread, obstacle = c.other == Other::obstacle,
+               tissue = c.other == Other::tissue;
     const std::string other = strand         ? names[c.index]
                               : obstacle     ? csv_field(params.obstacles[c.index].name)
+                              : tissue       ? csv_field(params.tissues[c.index].name)
                               : c.index == 0 ? "left"
                                              : "right";
     files_[contacts].print("{},{},{},{},{},{},{},{},{},{}\n", t_s, names[c.thread], c.s_mm,
                            strand     ? "thread"
                            : obstacle ? "obstacle"
+                           : tissue   ? "tissue"
                                       : "forceps",
                            other, strand ? c.other_s_mm : 0.0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
                            c.sliding ? "slip" : "stick");

@@ -189,6 +189,21 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   const bool passed = report.crossings_found > 0 && now.size() == curves_.size() && may_have_passed(curves_, now);
   curves_ = std::move(now);
   t_s_ = world.time_s();
+  tissue_peaks_.resize(params_.tissues.size());
+  for (std::size_t k = 0; k < tissue_peaks_.size(); ++k) {
+    const world::TissueMeasure m = world.measure_tissue(k);
+    TissuePeak& peak = tissue_peaks_[k];
+    peak.displacement_mm = std::max(peak.displacement_mm, m.displacement_mm);
+    peak.force = std::max(peak.force, m.contact_force_most);
+    peak.inverted = std::max(peak.inverted, m.inverted);
+    peak.run = m.inverted > 0 ? peak.run + 1 : 0;
+    peak.inverted_steps_in_a_row = std::max(peak.inverted_steps_in_a_row, peak.run);
+  }
+  if (!params_.sutures.empty()) {
+    const auto rings = world.rings();
+    ring_peaks_.resize(rings.size());
+    for (std::size_t k = 0; k < rings.size(); ++k) ring_peaks_[k] = std::max(ring_peaks_[k], norm(rings[k].force));
+  }
   topology_.add(world.time_s(), params_.step_s, report, passed);
   measure_contacts(world, report);
   const bool begun = watch_.begun();
@@ -219,6 +234,46 @@ json Statistics::clamps(const world::World& world, const world::WorldParams& par
                    {"active", now[i].active},
                    {"reaction_mn", {mn(m[0]), mn(m[1]), mn(m[2])}},
                    {"torque_mn_mm", {mn(m[3]), mn(m[4]), mn(m[5])}}});
+  }
+  return all;
+}
+
+json Statistics::tissue(const world::World& world) const {
+  json all = json::array();
+  for (std::size_t k = 0; k < params_.tissues.size(); ++k) {
+    const world::TissueMeasure m = world.measure_tissue(k);
+    const TissuePeak peak = k < tissue_peaks_.size() ? tissue_peaks_[k] : TissuePeak{};
+    all.push_back({{"name", m.name},
+                   {"elements", m.elements},
+                   {"volume_mm3", m.volume_mm3},
+                   {"displacement_mm", m.displacement_mm},
+                   {"displacement_max_mm", peak.displacement_mm},
+                   {"force_mn", {mn(m.contact_force.x), mn(m.contact_force.y), mn(m.contact_force.z)}},
+                   {"force_max_mn", mn(peak.force)},
+                   {"inverted", m.inverted},
+                   {"inverted_max", peak.inverted},
+                   {"inverted_steps_in_a_row", peak.inverted_steps_in_a_row}});
+  }
+  return all;
+}
+
+json Statistics::sutures(const world::World& world, const world::WorldParams& params) const {
+  json all = json::array();
+  if (params.sutures.empty()) return all;
+  const auto rings = world.rings();
+  const auto names = thread_names(world);
+  for (std::size_t k = 0; k < rings.size(); ++k) {
+    const world::RingMeasure& r = rings[k];
+    all.push_back({{"suture", r.suture},
+                   {"hole", k % 2 == 0 ? "entry" : "exit"},
+                   {"thread", names[r.thread]},
+                   {"tissue", params.tissues[r.tissue].name},
+                   {"s_mm", r.s_mm},
+                   {"place_mm", vector_json(r.place)},
+                   {"force_mn", {mn(r.force.x), mn(r.force.y), mn(r.force.z)}},
+                   {"force_max_mn", mn(k < ring_peaks_.size() ? ring_peaks_[k] : 0)},
+                   {"sliding", r.sliding},
+                   {"left", r.left}});
   }
   return all;
 }
@@ -287,6 +342,8 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   if (!scenario.forceps.empty())
     s["forceps"] = {{"grasps", statistics.grasps()}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
   s["needles"] = needles_json(world, scenario.params);
+  s["tissue"] = statistics.tissue(world);
+  s["sutures"] = statistics.sutures(world, scenario.params);
   s["knots"] = nullptr;
   if (ending.knots) {
     s["knots"] = json::array();

@@ -56,6 +56,9 @@ class Statistics {
   nlohmann::ordered_json clamps(const world::World& world, const world::WorldParams& params) const;
   nlohmann::ordered_json contacts() const;
   nlohmann::ordered_json solver() const;
+  /// Of each, its largest over the run.
+  nlohmann::ordered_json tissue(const world::World& world) const;
+  nlohmann::ordered_json sutures(const world::World& world, const world::WorldParams& params) const;
   const TopologyLog& topology() const { return topology_; }
   /// Ends of threads and whether anything is tied, as of now.
   nlohmann::ordered_json ends(const world::World& world) const;
@@ -76,6 +79,12 @@ class Statistics {
   bool any_tied() const;
   bool judge_ties_, tied_at_start_ = false, tied_at_full_ = false;
   TailMean clamp_mean_;
+  struct TissuePeak {
+    double displacement_mm = 0, force = 0;  // [uN]
+    int inverted = 0, inverted_steps_in_a_row = 0, run = 0;
+  };
+  std::vector<TissuePeak> tissue_peaks_;
+  std::vector<double> ring_peaks_;  // largest force [uN]
   Quantiles residual_, contact_residual_;
   std::uint64_t short_of_vertices_ = 0, vertices_added_ = 0, vertices_removed_ = 0;  // of adaptive threads
   std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,

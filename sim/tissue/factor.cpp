@@ -1,8 +1,8 @@
 #include "sim/tissue/factor.hpp"
 
-#include <Eigen/Cholesky>
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <numeric>
 #include <type_traits>
@@ -125,21 +125,81 @@ void dissect(const Graph& graph, const std::vector<Vector3d>& places, std::vecto
   groups.push_back(std::move(best_middle));
 }
 
+/// Partial Cholesky factorisation of the lower triangle: the first columns become those of L, what is right of them the
+/// Schur complement. Three columns at a time. @return false where a pivot is not positive
+bool eliminate(double* a, std::size_t size, std::size_t columns) {
+  for (std::size_t first = 0; first < columns; first += 3) {
+    double* const panel[3] = {a + first * size, a + (first + 1) * size, a + (first + 2) * size};
+    for (std::size_t j = 0; j < 3; ++j) {
+      double* const column = panel[j];
+      for (std::size_t k = 0; k < j; ++k) {
+        const double factor = panel[k][first + j];
+        for (std::size_t i = first + j; i < size; ++i) column[i] -= factor * panel[k][i];
+      }
+      if (!(column[first + j] > 0)) return false;
+      const double scale = 1 / std::sqrt(column[first + j]);
+      for (std::size_t i = first + j; i < size; ++i) column[i] *= scale;
+    }
+    for (std::size_t k = first + 3; k < size; ++k) {
+      double* const column = a + k * size;
+      const double f0 = panel[0][k], f1 = panel[1][k], f2 = panel[2][k];
+      for (std::size_t i = k; i < size; ++i) column[i] -= f0 * panel[0][i] + f1 * panel[1][i] + f2 * panel[2][i];
+    }
+  }
+  return true;
+}
+
+/// The first columns from [L; W] to [(L L^T)^-1; W L^-1].
+void invert(double* a, std::size_t size, std::size_t columns) {
+  std::vector<double> inverse(columns * columns, 0.0);  // of L, lower, column-major
+  for (std::size_t j = 0; j < columns; ++j) {
+    double* const x = inverse.data() + j * columns;
+    x[j] = 1;
+    for (std::size_t k = j; k < columns; ++k) {
+      x[k] /= a[k * size + k];
+      for (std::size_t i = k + 1; i < columns; ++i) x[i] -= a[k * size + i] * x[k];
+    }
+  }
+  for (std::size_t j = columns; j-- > 0;) {  // rows below: B L = W, from the last column
+    double* const column = a + j * size;
+    for (std::size_t k = j + 1; k < columns; ++k) {
+      const double factor = column[k];
+      const double* const done = a + k * size;
+      for (std::size_t i = columns; i < size; ++i) column[i] -= factor * done[i];
+    }
+    const double scale = 1 / column[j];
+    for (std::size_t i = columns; i < size; ++i) column[i] *= scale;
+  }
+  for (std::size_t j = 0; j < columns; ++j)
+    for (std::size_t i = j; i < columns; ++i) {
+      double sum = 0;
+      for (std::size_t k = i; k < columns; ++k) sum += inverse[i * columns + k] * inverse[j * columns + k];
+      a[j * size + i] = a[i * size + j] = sum;
+    }
+}
+
 std::size_t padded(std::size_t n, std::size_t lanes) {
   return (n + lanes - 1) / lanes * lanes;
 }
 
 }  // namespace
 
+void BlockMatrix::add(std::size_t row, std::size_t column, const Matrix3d& value) {
+  for (Entry& e : columns_[column])
+    if (e.row == row) {
+      e.value += value;
+      return;
+    }
+  columns_[column].push_back({static_cast<std::uint32_t>(row), value});
+}
+
 template <class Real>
-bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::vector<Vector3d>& places) {
+bool Factor<Real>::factor(const BlockMatrix& matrix, const std::vector<Vector3d>& places) {
   const std::size_t n = places.size();
   Graph graph(n);
-  for (int column = 0; column < matrix.outerSize(); column += 3)
-    for (Eigen::SparseMatrix<double>::InnerIterator it(matrix, column); it; ++it) {
-      const auto row = static_cast<std::uint32_t>(it.row() / 3), col = static_cast<std::uint32_t>(column / 3);
-      if (row != col && (graph[col].empty() || graph[col].back() != row)) graph[col].push_back(row);
-    }
+  for (std::size_t column = 0; column < n; ++column)
+    for (const BlockMatrix::Entry& e : matrix.column(column))
+      if (e.row != column) graph[column].push_back(e.row);
   std::vector<std::uint32_t> all(n);
   std::iota(all.begin(), all.end(), 0u);
   std::vector<std::uint8_t> side(n, 0);
@@ -179,7 +239,8 @@ bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::
   // Multifrontal: each supernode gathers its entries and its children's updates in one dense front.
   constexpr std::size_t lanes = Lanes<Real>::count;
   super_.clear(), row_lists_.clear(), panels_.clear();
-  std::vector<Eigen::MatrixXd> updates(groups.size());
+  std::vector<std::vector<double>> updates(groups.size());  // column-major, lower triangles
+  std::vector<double> front;
   std::size_t widest = 0, first = 0, total = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::size_t c = 3 * groups[g].size(), r = 3 * below[g].size();
@@ -194,39 +255,36 @@ bool Factor<Real>::factor(const Eigen::SparseMatrix<double>& matrix, const std::
     const std::size_t size = s.columns + s.rows;
     for (std::size_t i = 0; i < groups[g].size(); ++i) local[first / 3 + i] = 3 * i;
     for (std::size_t i = 0; i < below[g].size(); ++i) local[below[g][i]] = s.columns + 3 * i;
-    Eigen::MatrixXd front = Eigen::MatrixXd::Zero(static_cast<Eigen::Index>(size), static_cast<Eigen::Index>(size));
-    for (std::size_t j = 0; j < s.columns; ++j)
-      for (Eigen::SparseMatrix<double>::InnerIterator it(matrix, static_cast<Eigen::Index>(order_[first + j])); it;
-           ++it) {
-        const std::uint32_t place = place_of[static_cast<std::size_t>(it.row()) / 3];
-        if (place < first / 3) continue;
-        const std::size_t row = local[place] + static_cast<std::size_t>(it.row()) % 3;
-        front(static_cast<Eigen::Index>(row), static_cast<Eigen::Index>(j)) += it.value();
+    front.assign(size * size, 0.0);
+    for (std::size_t j = 0; j < s.columns; j += 3)
+      for (const BlockMatrix::Entry& e : matrix.column(order_[first + j] / 3)) {
+        const std::uint32_t place = place_of[e.row];
+        if (place < first / 3 + j / 3) continue;
+        for (std::size_t k = 0; k < 3; ++k)
+          for (std::size_t i = 0; i < 3; ++i)
+            front[(j + k) * size + local[place] + i] +=
+                e.value(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k));
       }
     for (const std::uint32_t child : children[g]) {
-      const Eigen::MatrixXd& update = updates[child];
       const std::vector<std::uint32_t>& rows = below[child];
-      for (std::size_t a = 0; a < rows.size(); ++a)
-        for (std::size_t b = 0; b < rows.size(); ++b)
-          front.block<3, 3>(static_cast<Eigen::Index>(local[rows[a]]), static_cast<Eigen::Index>(local[rows[b]])) +=
-              update.block<3, 3>(static_cast<Eigen::Index>(3 * a), static_cast<Eigen::Index>(3 * b));
-      updates[child].resize(0, 0);
+      const std::size_t child_size = 3 * rows.size();
+      for (std::size_t b = 0; b < child_size; ++b)
+        for (std::size_t a = b; a < child_size; ++a) {
+          std::size_t row = local[rows[a / 3]] + a % 3, column = local[rows[b / 3]] + b % 3;
+          if (row < column) std::swap(row, column);
+          front[column * size + row] += updates[child][b * child_size + a];
+        }
+      std::vector<double>().swap(updates[child]);
     }
-    const auto c = static_cast<Eigen::Index>(s.columns), r = static_cast<Eigen::Index>(s.rows);
-    const Eigen::LLT<Eigen::MatrixXd> llt(front.topLeftCorner(c, c));
-    if (llt.info() != Eigen::Success) return false;
-    const Eigen::MatrixXd inverse = llt.solve(Eigen::MatrixXd::Identity(c, c));
-    const Eigen::MatrixXd lower = front.bottomLeftCorner(r, c);
-    const Eigen::MatrixXd b = llt.solve(lower.transpose()).transpose();
-    updates[g] = front.bottomRightCorner(r, r) - b * lower.transpose();
+    if (!eliminate(front.data(), size, s.columns)) return false;
+    updates[g].resize(s.rows * s.rows);
+    for (std::size_t j = 0; j < s.rows; ++j)
+      std::copy_n(front.data() + (s.columns + j) * size + s.columns, s.rows, updates[g].data() + j * s.rows);
+    invert(front.data(), size, s.columns);
     panels_.resize(s.panel + s.stride * s.columns, Real(0));
-    for (std::size_t j = 0; j < s.columns; ++j) {
-      Real* out = panels_.data() + s.panel + j * s.stride;
-      for (std::size_t i = 0; i < s.columns; ++i)
-        out[i] = static_cast<Real>(inverse(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
-      for (std::size_t i = 0; i < s.rows; ++i)
-        out[s.columns + i] = static_cast<Real>(b(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j)));
-    }
+    for (std::size_t j = 0; j < s.columns; ++j)
+      for (std::size_t i = 0; i < size; ++i)
+        panels_[s.panel + j * s.stride + i] = static_cast<Real>(front[j * size + i]);
     for (const std::uint32_t place : below[g]) row_lists_.push_back(3 * place);
     widest = std::max(widest, s.stride + lanes);
     first += s.columns;

@@ -7,21 +7,37 @@
 /// so that a solve is nothing but products with dense panels [A11^-1; B]: about once through the factor's memory down
 /// and once up. Kept in single precision it serves as a preconditioner at half the memory traffic.
 #include <Eigen/Core>
-#include <Eigen/SparseCore>
 #include <cstdint>
 #include <vector>
 
 namespace ligature::tissue {
 
+using Eigen::Matrix3d;
 using Eigen::Vector3d;
+
+/// Symmetric, of 3 x 3 blocks, both triangles. Eigen's matrices of dynamic size stay out of this room: a program that
+/// links libceres.a gets some of their functions from there, compiled for another alignment.
+class BlockMatrix {
+ public:
+  struct Entry {
+    std::uint32_t row;
+    Matrix3d value;
+  };
+  explicit BlockMatrix(std::size_t nodes) : columns_(nodes) {}
+  void add(std::size_t row, std::size_t column, const Matrix3d& value);
+  const std::vector<Entry>& column(std::size_t c) const { return columns_[c]; }
+
+ private:
+  std::vector<std::vector<Entry>> columns_;
+};
 
 template <class Real>
 class Factor {
  public:
   Factor() = default;
-  /// @param matrix (3n x 3n), both triangles; @param places of the nodes, to dissect by (n)
+  /// @param matrix of n nodes, @param places of the nodes, to dissect by (n)
   /// @return false when the matrix is not positive definite
-  bool factor(const Eigen::SparseMatrix<double>& matrix, const std::vector<Vector3d>& places);
+  bool factor(const BlockMatrix& matrix, const std::vector<Vector3d>& places);
 
   /// b becomes A^-1 b. @param b (3n), any order of nodes as given to factor(). @rt no allocation
   void solve(double* b) noexcept { solve_several<1>(b, nullptr); }

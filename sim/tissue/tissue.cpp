@@ -834,7 +834,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   if (p.free.empty()) return usage_error("tissue: every node is fixed");
   p.stiffness.resize(n);
   for (std::size_t i = 0; i < n; ++i) p.stiffness[i] = p.mass[i] * (1 / settings.dt + m.drag) / settings.dt;
-  std::vector<Eigen::Triplet<double>> entries;
+  BlockMatrix matrix(p.free.size());
   for (std::size_t e = 0; e < p.model.elements.size(); ++e) {
     ElementShape s = shapes[shape_of[e]];
     s.axes = axes[e].toRotationMatrix();
@@ -845,15 +845,10 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
         const std::int32_t row = p.free_of[p.model.elements[e][static_cast<std::size_t>(i)]];
         const std::int32_t column = p.free_of[p.model.elements[e][static_cast<std::size_t>(j)]];
         if (row < 0 || column < 0) continue;
-        for (int a = 0; a < 3; ++a)
-          for (int b = 0; b < 3; ++b) entries.emplace_back(3 * row + a, 3 * column + b, k(3 * i + a, 3 * j + b));
+        matrix.add(static_cast<std::size_t>(row), static_cast<std::size_t>(column), k.block<3, 3>(3 * i, 3 * j));
       }
   }
-  for (const std::uint32_t i : p.free)
-    for (int a = 0; a < 3; ++a) entries.emplace_back(3 * p.free_of[i] + a, 3 * p.free_of[i] + a, p.stiffness[i]);
-  const auto size = static_cast<Eigen::Index>(3 * p.free.size());
-  Eigen::SparseMatrix<double> matrix(size, size);
-  matrix.setFromTriplets(entries.begin(), entries.end());
+  for (std::size_t k = 0; k < p.free.size(); ++k) matrix.add(k, k, p.stiffness[p.free[k]] * Matrix3d::Identity());
   std::vector<Vector3d> places;
   for (const std::uint32_t i : p.free) places.push_back(p.model.nodes[i]);
   p.unknowns.assign(3 * p.free.size(), 0);
@@ -863,7 +858,8 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
 
   // Springs for mending: the same for each axis, an isotropic resistance to hourglasses.
   p.hourglass_weight = shapes[0].bending.trace() / (12 * shapes[0].mu * shapes[0].volume);
-  entries.clear();
+  BlockMatrix net(p.free.size());
+  double most = 0;
   for (std::size_t e = 0; e < p.model.elements.size(); ++e) {
     const ElementShape& s = shapes[shape_of[e]];
     const Eigen::Matrix<double, 8, 8> k =
@@ -874,15 +870,11 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
         const std::int32_t row = p.free_of[p.model.elements[e][static_cast<std::size_t>(i)]];
         const std::int32_t column = p.free_of[p.model.elements[e][static_cast<std::size_t>(j)]];
         if (row < 0 || column < 0) continue;
-        for (int a = 0; a < 3; ++a) entries.emplace_back(3 * row + a, 3 * column + a, k(i, j));
+        net.add(static_cast<std::size_t>(row), static_cast<std::size_t>(column), k(i, j) * Matrix3d::Identity());
+        most = std::max(most, k(i, j));
       }
   }
-  double most = 0;
-  for (const auto& entry : entries) most = std::max(most, entry.value());
-  for (const std::uint32_t i : p.free)
-    for (int a = 0; a < 3; ++a) entries.emplace_back(3 * p.free_of[i] + a, 3 * p.free_of[i] + a, 1e-4 * most);
-  Eigen::SparseMatrix<double> net(size, size);
-  net.setFromTriplets(entries.begin(), entries.end());
+  for (std::size_t k = 0; k < p.free.size(); ++k) net.add(k, k, 1e-4 * most * Matrix3d::Identity());
   if (!p.springs.factor(net, places)) return failure("tissue: it hangs together nowhere");
 
   // What a force on a surface node does to every other: of all of them, or of those that were asked for last.

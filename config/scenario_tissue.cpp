@@ -1,0 +1,80 @@
+/// [[tissue]] and [[suture]].
+#include "config/scenario_parts.hpp"
+#include "sim/base/units.hpp"
+
+namespace ligature::config {
+
+namespace {
+
+using world::SutureParams;
+using world::TissueParams;
+
+constexpr double kPaPerKpa = 1e3;
+constexpr double kSecondsPerMs = 1e-3;
+constexpr std::int64_t kMostElements = 8192;  // of one tissue: about 20 ms a step
+
+TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
+  TissueParams p;
+  p.name = read_name(t, "tissue" + std::to_string(names.size() + 1), names);
+  t.need_choice("shape", 0, {{"vessel", 0}});
+  t.refuse_unsupported("mesh_file", "tissues of any shape are");
+  p.outer_diameter_mm = t.get_number("outer_diameter_mm", p.outer_diameter_mm, between(0.05, 100));
+  p.wall_mm = t.get_number("wall_mm", p.wall_mm, between(1e-3, 50), "an artery of 1 mm has 0.06 to 0.15");
+  p.length_mm = t.get_number("length_mm", p.length_mm, between(0.05, 1000));
+  p.X_WV.p = t.get_vec3("p_WV_mm", p.X_WV.p, between(-1e6, 1e6));
+  p.X_WV.q = t.get_quat("q_WV", p.X_WV.q);
+  constexpr int kNone = 0, kFirst = 1, kLast = 2, kBoth = 3;
+  const int fixed =
+      t.get_choice("fixed", kFirst, {{"none", kNone}, {"first", kFirst}, {"last", kLast}, {"both", kBoth}});
+  p.fix_first = (fixed & kFirst) != 0;
+  p.fix_last = (fixed & kLast) != 0;
+  p.around = static_cast<int>(t.get_integer("around", p.around, 6, 256, "elements round the vessel"));
+  p.along = static_cast<int>(t.get_integer("along", p.along, 1, 1024, "elements along it"));
+  p.layers = static_cast<int>(t.get_integer("layers", p.layers, 1, 8, "elements through its wall; one bends well"));
+  p.young_pa =
+      kPaPerKpa * t.get_number("young_kpa", p.young_pa / kPaPerKpa, between(1e-3, 1e7), "an artery has 300 to 2000");
+  p.poisson = t.get_number("poisson", p.poisson, between(0, 0.495));
+  constexpr double kDensity = units::g_per_mm3_per_kg_per_m3;
+  p.density_g_per_mm3 = kDensity * t.get_number("density_kg_per_m3", p.density_g_per_mm3 / kDensity, between(1, 1e5));
+  p.relaxation_s = kSecondsPerMs * t.get_number("relaxation_ms", p.relaxation_s / kSecondsPerMs, between(0, 1e6));
+  p.drag_per_s = t.get_number("drag_per_s", p.drag_per_s, between(0, 1e9));
+  if (!t.clean()) return p;
+  if (p.wall_mm > 0.499 * p.outer_diameter_mm)
+    t.reject("wall_mm", "less than half of outer_diameter_mm", "a vessel is hollow");
+  else if (static_cast<std::int64_t>(p.around) * p.along * p.layers > kMostElements)
+    t.reject("along", "such that around * along * layers is at most " + std::to_string(kMostElements),
+             "take larger elements");
+  return p;
+}
+
+}  // namespace
+
+std::vector<TissueParams> read_tissues(Table& root) {
+  std::vector<TissueParams> all;
+  std::vector<std::string> names;
+  for (Table& t : root.get_tables("tissue", 0, world::kMaxTissues)) all.push_back(read_tissue(t, names));
+  return all;
+}
+
+std::vector<SutureParams> read_sutures(Table& root, const world::WorldParams& world) {
+  constexpr Range kPlace = between(-1e6, 1e6);
+  std::vector<std::string> threads, tissues;
+  for (const world::ThreadParams& t : world.threads) threads.push_back(t.name);
+  for (const TissueParams& t : world.tissues) tissues.push_back(t.name);
+  std::vector<SutureParams> all;
+  for (Table& t : root.get_tables("suture", 0, world::kMaxSutures)) {
+    SutureParams p;
+    p.thread = t.need_one_of("thread", threads, "name the thread that runs through the wall").value_or(0);
+    p.tissue = t.need_one_of("tissue", tissues, "name the tissue whose wall it is").value_or(0);
+    p.entry = t.need_vec3("entry_mm", kPlace, "where the thread goes into the wall");
+    p.exit = t.need_vec3("exit_mm", kPlace, "where it comes out");
+    p.hole_diameter_mm =
+        t.get_number("hole_diameter_mm", p.hole_diameter_mm, between(1e-3, 10), "what the needle left");
+    if (t.clean() && p.hole_diameter_mm < world.threads[p.thread].diameter_mm)
+      t.reject("hole_diameter_mm", "at least the thread's diameter", "the needle is thicker than its thread");
+    all.push_back(p);
+  }
+  return all;
+}
+
+}  // namespace ligature::config
