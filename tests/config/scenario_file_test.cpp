@@ -148,8 +148,7 @@ TEST(ScenarioFile, TheShippedBenchIsAWorldAtRest) {
 TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
   const std::string thread = "[[thread]]\nname = \"a\"\npoints_mm = [[0,0,1],[10,0,1]]\n";
   const std::vector<std::pair<std::string, std::string>> cases{
-      {thread + "[[tissue]]\n", "f.toml:4: key 'tissue' is given"},
-      {thread + "[[suture]]\n", "f.toml:4: key 'suture' is given"},
+      {thread + "[[tissue]]\nshape = \"vessel\"\nmesh_file = \"a.stl\"\n", "f.toml:6: key 'tissue.mesh_file' is given"},
   };
   for (const auto& [text, says] : cases) {
     const auto s = parse_scenario(text, "f.toml");
