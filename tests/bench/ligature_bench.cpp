@@ -71,8 +71,8 @@ bool read_count(const char* text, int& count) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  bool json = false, all = true, rod = false, coupling = false, cones = false, knots = false, capture = false,
-       markers = false;
+  bool json = false, all = true, rod = false, tissue = false, coupling = false, cones = false, knots = false,
+       capture = false, markers = false;
   std::string plot;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
@@ -88,6 +88,8 @@ int main(int argc, char** argv) {
       profile = argv[++i];
     } else if (word == "rod") {
       all = false, rod = true;
+    } else if (word == "tissue") {
+      all = false, tissue = true;
     } else if (word == "capture") {
       all = false, capture = true;
     } else if (word == "markers") {
@@ -142,6 +144,10 @@ int main(int argc, char** argv) {
   if (all || rod) {
     table.heading("Rod");
     ligature::bench::measure_rod(table);
+  }
+  if (all || tissue) {
+    table.heading("Tissue");
+    ligature::bench::measure_tissue(table);
   }
   if (all || coupling) {
     table.heading("Coupling matrix");

@@ -61,6 +61,8 @@ bool measure_markers(Table& table, const std::string& profile);
 /// Plays a recording through decoding, detection and fit. @return every sample, in order
 Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::string& directory,
                                                       const drivers::Rig& rig);
+/// Tissue's step and its linearisation over the number of elements.
+void measure_tissue(Table& table);
 /// Every stage of the pipeline on the shipped demo recording. @return false when it cannot be played
 bool measure_stages(Table& table, const std::string& profile);
 
