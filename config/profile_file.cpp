@@ -271,6 +271,8 @@ Result<Profile> read(Document document, const fs::path& file) {
   Table tracking = root.get_table("tracking");
   p.tracking.timeout_ms = tracking.get_number("timeout_ms", p.tracking.timeout_ms, between(1, 1000));
   p.tracking.prediction_ms = tracking.get_number("prediction_ms", p.tracking.prediction_ms, between(0, 2000));
+  p.tracking.filter = tracking.get_bool("filter", p.tracking.filter);
+  p.tracking.max_lead_ms = tracking.get_number("max_lead_ms", p.tracking.max_lead_ms, between(0, 20));
   Table physics = root.get_table("physics");
   if (physics.has("step_ms")) p.physics.step_ms = physics.need_number("step_ms", between(0.01, 100));
   p.render = read_render(root.get_table("render"), root.get_table("microscope"), root.get_table("vessel"));

@@ -68,6 +68,8 @@ struct VirtualSettings {
 struct TrackingSettings {
   double timeout_ms = 25;      ///< after a trigger's first image: go on with the cameras that came
   double prediction_ms = 150;  ///< a hidden instrument is carried on for at most this long
+  bool filter = true;          ///< the hands of physics and picture follow the filtered stream
+  double max_lead_ms = 5;      ///< ... which runs ahead of the newest images by at most this
 };
 
 struct PhysicsSettings {

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "appliance/rt/rt_section.hpp"
+#include "appliance/run/hands.hpp"
 #include "appliance/run/pipeline.hpp"
 #include "appliance/watchdog/histogram.hpp"
 #include "appliance/watchdog/thread_monitor.hpp"
@@ -147,6 +148,7 @@ class PhysicsLoop {
   std::uint64_t scene_every_;
   std::int64_t knots_shown_s_ = 0;  ///< whole seconds of session time at the last snapshot for naming knots
   TrackedSample current_;
+  Hands hands_;
   bool fresh_ = false;  ///< current_ has not been used by a step yet
   bool ended_ = false;
   bool preventing_ = false, finding_ = false;  ///< crossings, in the step before

@@ -6,7 +6,11 @@
 namespace ligature::appliance {
 PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world,
                          std::uint64_t scene_every)
-    : pipeline_(pipeline), monitor_(monitor), world_(std::move(world)), scene_every_(scene_every) {
+    : pipeline_(pipeline),
+      monitor_(monitor),
+      world_(std::move(world)),
+      scene_every_(scene_every),
+      hands_(pipeline.settings.hands) {
   world_.observe_stages(&PhysicsLoop::stage_done, this);
 }
 
@@ -111,14 +115,17 @@ void PhysicsLoop::run() noexcept {
     const std::int64_t begin = rt::monotonic_now_ns();
     monitor_.begin(realtime ? grid : begin, begin);
     const bool fresh = std::exchange(fresh_, false);
-    if (fresh || k == 1) pipeline_.sample_log.push({k, false, current_.sample});
+    if (fresh || k == 1) {
+      pipeline_.sample_log.push({k, false, current_.sample});
+      hands_.take(current_.sample);
+    }
     if (next_non_finite < non_finite_at.size() && t >= non_finite_at[next_non_finite]) {
       ++next_non_finite;
       world_.inject_non_finite();
       pipeline_.sample_log.push({k, true, {}});
     }
 
-    const StepReport report = world_.step(current_.sample);
+    const StepReport report = world_.step(hands_.at(t));
     inject_overrun(k, t);
     const std::int64_t end = rt::monotonic_now_ns();
     if (fresh) {

@@ -15,6 +15,7 @@
 #include "appliance/rt/signal.hpp"
 #include "appliance/rt/spsc_ring.hpp"
 #include "appliance/rt/triple_buffer.hpp"
+#include "appliance/run/hands.hpp"
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
 #include "drivers/camera/camera_event.hpp"
@@ -85,6 +86,7 @@ struct PipelineSettings {
   std::int64_t tracking_timeout_ns = 0;  ///< after a trigger's first image
   bool live = false;                     ///< devices: each counts its own images, triggers are matched by time
   std::int64_t max_skew_ns = 0;          ///< live: images of a trigger further apart are not used together
+  HandsParams hands;
   std::int64_t refresh_ns = 0;
   bool pictures = false;  ///< pictures go to the writer
   bool record = false;    ///< camera images go to the recorder

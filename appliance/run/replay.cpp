@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "appliance/run/hands.hpp"
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/session_files.hpp"
 #include "config/rig_file.hpp"
@@ -24,6 +26,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   ReplayResult result;
   std::string scenario_file, rig_file, samples_file;
   double step_s = 0;
+  HandsParams followed;
   try {
     const nlohmann::json session = nlohmann::json::parse(in);
     scenario_file = session.at("scenario").get<std::string>();
@@ -34,6 +37,11 @@ Result<ReplayResult> replay_session(const std::string& directory) {
     step_s = session.at("step_s").get<double>();
     result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
     result.complete = session.at("complete").get<bool>();
+    followed.filter = session.contains("hands");  // sessions of before there was a filter do not say
+    if (followed.filter) {
+      followed.filter = session["hands"].at("filter").get<bool>();
+      followed.max_lead_ms = session["hands"].at("max_lead_ms").get<double>();
+    }
   } catch (const std::exception& wrong) {
     return usage_error(fmt::format("{}: not a session file: {}: name the --out folder of a `ligature run`",
                                    file.string(), wrong.what()));
@@ -51,16 +59,17 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   if (!world) return usage_error(fmt::format("{}: {}", scenario_file, world.error().message));
 
   std::size_t next = 0;
-  InstrumentSample sample;
+  Hands hands(followed);
+  const auto step_ns = std::llround(step_s * 1e9);
   for (std::uint64_t step = 1; step <= result.steps; ++step) {
     for (; next < records->size() && (*records)[next].step == step; ++next) {
       const SampleRecord& record = (*records)[next];
       if (record.inject_non_finite)
         world->inject_non_finite();
       else
-        sample = record.sample;
+        hands.take(record.sample);
     }
-    world->step(sample);
+    world->step(hands.at(static_cast<std::int64_t>(step) * step_ns));
   }
   auto snapshot = std::make_unique<SceneSnapshot>();
   world->snapshot(*snapshot);

@@ -13,12 +13,20 @@
 namespace ligature::appliance {
 namespace {
 
-constexpr const char* kHeader =
-    "step,sequence,mid_exposure_ns,cameras_alive,"
-    "left_status,left_cameras,left_qx,left_qy,left_qz,left_qw,left_x_mm,left_y_mm,left_z_mm,left_opening_rad,"
-    "left_residual_px,left_sigma_tip_mm,left_confidence,"
-    "right_status,right_cameras,right_qx,right_qy,right_qz,right_qw,right_x_mm,right_y_mm,right_z_mm,"
-    "right_opening_rad,right_residual_px,right_sigma_tip_mm,right_confidence";
+/// @param variances false: as the logs of unfiltered sessions were before
+std::string header(bool variances) {
+  std::string line = "step,sequence,mid_exposure_ns,cameras_alive";
+  for (const std::string side : {"left_", "right_"}) {
+    for (const char* column : {"status", "cameras", "qx", "qy", "qz", "qw", "x_mm", "y_mm", "z_mm", "opening_rad",
+                               "residual_px", "sigma_tip_mm", "confidence"})
+      line += ',' + side + column;
+    if (!variances) continue;
+    for (const char* column : {"var_turn_x_rad2", "var_turn_y_rad2", "var_turn_z_rad2", "var_x_mm2", "var_y_mm2",
+                               "var_z_mm2", "var_opening_rad2"})
+      line += ',' + side + column;
+  }
+  return line;
+}
 
 /// Reads comma-separated numbers from one line, left to right.
 class Fields {
@@ -40,7 +48,7 @@ class Fields {
   const char* end_;
 };
 
-bool read_pose(Fields& fields, InstrumentPose& pose) {
+bool read_pose(Fields& fields, bool variances, InstrumentPose& pose) {
   unsigned status = 0, cameras = 0;
   if (!fields.read(status) || status > static_cast<unsigned>(TrackStatus::tracked) || !fields.read(cameras) ||
       cameras > kCameras)
@@ -48,12 +56,18 @@ bool read_pose(Fields& fields, InstrumentPose& pose) {
   pose.status = static_cast<TrackStatus>(status);
   pose.cameras = static_cast<std::uint8_t>(cameras);
   Pose& x = pose.X_RT;
-  return fields.read(x.q.x) && fields.read(x.q.y) && fields.read(x.q.z) && fields.read(x.q.w) && fields.read(x.p.x) &&
-         fields.read(x.p.y) && fields.read(x.p.z) && fields.read(pose.opening_rad) && fields.read(pose.residual_px) &&
-         fields.read(pose.sigma_tip_mm) && fields.read(pose.confidence);
+  for (double* v : {&x.q.x, &x.q.y, &x.q.z, &x.q.w, &x.p.x, &x.p.y, &x.p.z, &pose.opening_rad, &pose.residual_px,
+                    &pose.sigma_tip_mm, &pose.confidence})
+    if (!fields.read(*v)) return false;
+  if (!variances) return true;
+  for (double& v : pose.variance.turn)
+    if (!fields.read(v)) return false;
+  for (double& v : pose.variance.tip)
+    if (!fields.read(v)) return false;
+  return fields.read(pose.variance.opening);
 }
 
-bool read_record(const std::string& line, SampleRecord& record) {
+bool read_record(const std::string& line, bool variances, SampleRecord& record) {
   if (const auto mark = line.find(",inject,non_finite"); mark != std::string::npos) {
     record.inject_non_finite = true;
     return Fields(line.substr(0, mark)).read(record.step);
@@ -65,7 +79,7 @@ bool read_record(const std::string& line, SampleRecord& record) {
     return false;
   record.sample.cameras_alive = static_cast<std::uint8_t>(alive);
   for (auto& pose : record.sample.instruments)
-    if (!read_pose(fields, pose)) return false;
+    if (!read_pose(fields, variances, pose)) return false;
   return fields.done();
 }
 
@@ -74,7 +88,7 @@ bool read_record(const std::string& line, SampleRecord& record) {
 Result<void> SampleLogWriter::open(const std::string& path) {
   file_ = std::fopen(path.c_str(), "w");
   if (!file_) return unavailable(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
-  fmt::print(file_, "{}\n", kHeader);
+  fmt::print(file_, "{}\n", header(true));
   return {};
 }
 
@@ -93,6 +107,9 @@ bool SampleLogWriter::write(const SampleRecord& record) {
     for (const double v :
          {x.q.x, x.q.y, x.q.z, x.q.w, x.p.x, x.p.y, x.p.z, i.opening_rad, i.residual_px, i.sigma_tip_mm, i.confidence})
       line += fmt::format(",{:.17g}", v);
+    for (const double v : i.variance.turn) line += fmt::format(",{:.17g}", v);
+    for (const double v : i.variance.tip) line += fmt::format(",{:.17g}", v);
+    line += fmt::format(",{:.17g}", i.variance.opening);
   }
   line += '\n';
   return std::fwrite(line.data(), 1, line.size(), file_) == line.size();
@@ -112,16 +129,18 @@ Result<std::vector<SampleRecord>> read_sample_log(const std::string& path) {
   if (!in) return usage_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::vector<SampleRecord> records;
   std::string line;
-  bool header = false;
+  bool begun = false, variances = true;
   for (int number = 1; std::getline(in, line); ++number) {
     const bool whole = !in.eof();  // getline met a newline
     if (number == 1) {
-      if (line != kHeader) return usage_error(fmt::format("{}:1: not a sample log: its first line differs", path));
-      header = true;
+      variances = line == header(true);
+      if (!variances && line != header(false))
+        return usage_error(fmt::format("{}:1: not a sample log: its first line differs", path));
+      begun = true;
       continue;
     }
     SampleRecord record;
-    if (!read_record(line, record)) {
+    if (!read_record(line, variances, record)) {
       if (!whole) break;
       return usage_error(fmt::format("{}:{}: malformed line: the log was changed by hand?", path, number));
     }
@@ -130,7 +149,7 @@ Result<std::vector<SampleRecord>> read_sample_log(const std::string& path) {
                                      number, record.step, records.back().step));
     if (whole) records.push_back(record);
   }
-  if (!header) return usage_error(fmt::format("{}:1: not a sample log: it is empty", path));
+  if (!begun) return usage_error(fmt::format("{}:1: not a sample log: it is empty", path));
   return records;
 }
 

@@ -3,7 +3,9 @@
 ///
 /// samples.csv, one line per change: `step` is the first step that used the line's sample; the numbers are written
 /// with 17 significant digits, which round-trips every double exactly. A line `step,inject,non_finite` marks a fault
-/// that was injected before that step. Lines are flushed once a second, so that a power cut loses at most that.
+/// that was injected before that step. Poses are the tracker's own, raw, with their variances: what the hands of the
+/// world followed is made from them again (hands.hpp). Lines are flushed once a second, so that a power cut loses at
+/// most that.
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -104,6 +104,7 @@ PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bo
   s.live = live;
   s.max_skew_ns = ns_of(setup.profile.cameras.max_skew_ms * 1e-3);
   s.tracking_timeout_ns = ns_of(setup.profile.tracking.timeout_ms * 1e-3);
+  s.hands = {setup.profile.tracking.filter, setup.profile.tracking.max_lead_ms};
   s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
   s.pictures = pictures;
   s.record = record;
@@ -647,6 +648,8 @@ json Session::make_report() {
   report["tracking"] = {{"tracked", tracking_->count(TrackStatus::tracked)},
                         {"predicted", tracking_->count(TrackStatus::predicted)},
                         {"lost", tracking_->count(TrackStatus::lost)}};
+  report["hands"] = {{"stream", pipeline_->settings.hands.filter ? "filtered" : "raw"},
+                     {"max_lead_ms", pipeline_->settings.hands.max_lead_ms}};
   report["latency_ms"] = {{"p50", ms(latency_.percentile_ns(0.5))},
                           {"p99", ms(latency_.percentile_ns(0.99))},
                           {"max", ms(latency_.max_ns())},

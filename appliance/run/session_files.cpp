@@ -35,6 +35,7 @@ Result<void> write_session_files(const std::filesystem::path& directory, const c
   session["complete"] = summary.complete;
   session["steps"] = summary.steps;
   session["step_s"] = summary.step_s;
+  session["hands"] = {{"filter", profile.tracking.filter}, {"max_lead_ms", profile.tracking.max_lead_ms}};
   session["state_hash"] = fmt::format("{:016x}", summary.state_hash);
   if (auto saved = config::save_rig(directory / "rig.toml", rig); !saved) return saved;
   return config::write_file_atomically(directory / "session.json", dump(session) + "\n");

@@ -28,12 +28,6 @@
 
 namespace ligature::drivers {
 
-/// Variances of a pose as steps: turn about R's axes [rad^2], shift of the tip [mm^2], opening [rad^2].
-struct PoseVariance {
-  std::array<double, 3> turn{}, tip{};
-  double opening = 0;
-};
-
 struct PoseFilterParams {
   double max_lead_ms = 5;
   double turn_lever_mm = 50;      ///< a turn is as large as what it moves at this lever

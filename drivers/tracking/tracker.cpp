@@ -28,6 +28,8 @@ constexpr double kBelowClosed = -0.06;  // noise may make closed jaws look cross
 constexpr std::size_t kTried = 4;       // starts that are fitted
 constexpr double kUsual = 0.05;         // share of a frame in what is usual
 constexpr double kLoudest = 10;         // one frame's residuals speak for no more than this much more noise
+constexpr double kSlideFrom_mm = 2;     // at most
+constexpr double kSlide_mm = 0.25;      // a frame, from where the hand was thought to be to where it is seen
 constexpr int kScaleMemory = 100;       // frames over which residuals are compared with their variances
 
 double tip_sigma(const Matrix7& covariance) {
@@ -57,13 +59,15 @@ struct Tracker::State {
     Motion motion;
     bool seen = false;  // has ever been tracked
     TrackStatus status = TrackStatus::lost;
-    ForcepsEstimate last;        // as answered
-    std::int64_t last_ns = 0;    // newest trigger whose images had a say
-    std::int64_t motion_ns = 0;  // what the motion has been advanced to
-    double usual_sigma = 1e9;    // of the tip while the images say it all [mm]
-    double scale = 1;            // running ratio of squared residuals to their variance
-    int scale_frames = 4;        // ... taken as 1 for as many at first
-    int pending = 0;             // weak fits in a row that agree
+    ForcepsEstimate last;                             // as answered
+    std::int64_t last_ns = 0;                         // newest trigger whose images had a say
+    std::int64_t motion_ns = 0;                       // what the motion has been advanced to
+    double usual_sigma = 1e9;                         // of the tip while the images say it all [mm]
+    double scale = 1;                                 // running ratio of squared residuals to their variance
+    int scale_frames = 4;                             // ... taken as 1 for as many at first
+    int pending = 0;                                  // weak fits in a row that agree
+    bool leaned = false;                              // the answer before was the prediction's, wholly or in part
+    Eigen::Vector3d slide = Eigen::Vector3d::Zero();  // of the answer's tip, off the fit's [mm]
     ForcepsEstimate pending_x;
     TipCovariance covariance{};
     PoseVariance variance;
@@ -76,6 +80,7 @@ struct Tracker::State {
     Fit fit;
     Matrix7 covariance = Matrix7::Zero();
     double sharp_sigma = 0;  // of the tip, by the views in themselves: their number, places and noise [mm]
+    bool open = false;       // the images left something to the prediction
     double cost = 0;
     double surprise = 0;  // squared sigmas between it and the prediction
   };
@@ -229,6 +234,7 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
   };
   if (Candidate joint = bridged(in, of); joint.ok && !(startled && strained(joint))) {
     alone = false;
+    joint.open = !seen.ok || seen.sharp_sigma >= kWeak * of.usual_sigma;
     return joint;
   }
   if (expected) return seen;
@@ -250,7 +256,16 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   if (fresh) in.speed = of.motion.speed(), in.speed_sigma = of.motion.speed_sigma();
 
   bool alone = false;
-  const Candidate c = choose(in, of, fresh, since_s, alone);
+  Candidate c = choose(in, of, fresh, since_s, alone);
+  // Where the hand was not where it was thought to be, the answer slides there; from too far off it is lost first.
+  const bool answered = of.seen && of.status != TrackStatus::lost;
+  if (!answered) of.slide.setZero();
+  if (c.ok && answered && of.leaned) of.slide += (fresh ? of.motion.pose().p : of.last.p) - c.fit.x.p;
+  const double off = of.slide.norm();
+  of.slide *= off > kSlide_mm ? 1 - kSlide_mm / off : 0;
+  of.leaned = !c.ok || c.open;
+  const bool found_elsewhere = off > kSlideFrom_mm;
+  if (found_elsewhere) c.ok = false;
   for (std::size_t k = 0; k < kCameras; ++k) {
     of.support.seen[k] = of.support.used[k] = 0;
     for (std::size_t m = 0; m < kMarkersEach; ++m) {
@@ -278,16 +293,18 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     }
     of.last = c.fit.x;
     of.seen = true;
-    of.covariance = tip_of(c.covariance);
-    of.variance = variance_of(c.covariance);
-    const double sigma = tip_sigma(c.covariance);
+    Matrix7 covariance = c.covariance;
+    covariance.block<3, 3>(3, 3) += of.slide * of.slide.transpose();
+    of.covariance = tip_of(covariance);
+    of.variance = variance_of(covariance);
+    const double sigma = tip_sigma(covariance);
     of.status = sigma <= params.max_sigma_tracked_mm ? TrackStatus::tracked : TrackStatus::predicted;
     of.confidence =
         std::clamp(1.0 - sigma / params.max_sigma_tip_mm, 0.0, 1.0) * (0.5 + 0.5 * std::min(1.0, c.fit.rows / 24.0));
     out.cameras = static_cast<std::uint8_t>(std::popcount(c.fit.choice.camera_bits()));
     out.residual_px = c.fit.residual_px;
     out.confidence = of.confidence;
-  } else if (fresh) {
+  } else if (fresh && !found_elsewhere) {
     of.status = TrackStatus::predicted;
     of.last = of.motion.pose();
     of.covariance = tip_of(of.motion.pose_covariance());
@@ -297,10 +314,10 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     of.status = TrackStatus::lost;
   }
   out.status = of.status;
-  out.X_RT = {from_eigen(of.last.q), from_eigen(of.last.p)};
+  out.X_RT = {from_eigen(of.last.q), from_eigen(Eigen::Vector3d(of.last.p + of.slide))};
   out.opening_rad = of.last.opening;
   if (of.status != TrackStatus::lost)
-    out.sigma_tip_mm = std::sqrt(of.covariance[0] + of.covariance[3] + of.covariance[5]);
+    out.sigma_tip_mm = std::sqrt(of.covariance[0] + of.covariance[3] + of.covariance[5]), out.variance = of.variance;
 }
 
 Tracker::Tracker(std::unique_ptr<State> state) : state_(std::move(state)) {}

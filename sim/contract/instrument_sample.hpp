@@ -16,6 +16,12 @@ enum class TrackStatus : std::uint8_t {
   tracked,    ///< fitted to this trigger's images
 };
 
+/// Variances of a pose as steps: turn about R's axes [rad^2], shift of the tip [mm^2], opening [rad^2].
+struct PoseVariance {
+  std::array<double, 3> turn{}, tip{};
+  double opening = 0;
+};
+
 struct InstrumentPose {
   TrackStatus status = TrackStatus::lost;
   std::uint8_t cameras = 0;  ///< how many cameras contributed
@@ -24,6 +30,7 @@ struct InstrumentPose {
   double residual_px = 0;    ///< RMS reprojection error of the fit
   double sigma_tip_mm = 0;   ///< square root of the trace of the tip covariance
   double confidence = 0;     ///< 0..1
+  PoseVariance variance;     ///< what the estimator believes; meaningful while tracked or predicted
 };
 
 struct InstrumentSample {

@@ -129,6 +129,8 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
       {"seed        = 1", "seed = -1", "key 'virtual.seed' is -1"},
       {"seed        = 1", "path_lef = \"l.csv\"", "key 'virtual.path_lef' is unknown"},
       {"prediction_ms = 150.0", "prediction_ms = -1", "key 'tracking.prediction_ms' is -1"},
+      {"prediction_ms = 150.0", "max_lead_ms = 21", "key 'tracking.max_lead_ms' is 21, must be 0..20"},
+      {"prediction_ms = 150.0", "filter = 1", "key 'tracking.filter'"},
       {"../../deploy/demo/left.csv", "l.csv", "key 'virtual.path_left' is 'l.csv', must be an existing file"},
       {"../../deploy/demo/left.csv", "virtual.toml", "key 'virtual.path_left' is not a path"},
       {"path_right  = \"../../deploy/demo/right.csv\"\n", "", "key 'virtual.path_right' is missing"},

@@ -164,7 +164,7 @@ TEST(TrackingFaults, ThreeCamerasDoWithoutTheFourth) {
 
 // The bound of two cameras is twice that of four: the noise itself moves the tip by up to 0.5 mm between frames.
 TEST(TrackingFaults, TwoCamerasDoWithoutTheOthers) {
-  expect_honest({.dead = 0b0110}, 0.65, 0.99);
+  expect_honest({.dead = 0b0110}, 0.55, 0.99);
 }
 
 TEST(TrackingFaults, MarkersHiddenFromSomeCamerasCostLittle) {
@@ -183,15 +183,16 @@ TEST(TrackingFaults, GlintsThatOneCameraSeesAreNotTakenForMarkers) {
 TEST(TrackingFaults, AllOfThatAtOnce) {
   expect_honest(
       {.missing_images = 0.05, .dead = 1, .hidden_views = 0.2, .false_blobs = true, .flicker = true, .glints = 0.1},
-      0.6, 0.99);
+      0.5, 0.99);
 }
 
 // Hidden from every camera: what the other two leave open (a turn, or the opening against a turn) is foretold, and a
-// hand that turns meanwhile is found again where it is. The raw stream says `predicted` before; the shown one slides.
+// hand that turns meanwhile is found again where it is: the answer slides there, `predicted`, with its way in the
+// covariance.
 TEST(TrackingFaults, MarkersHiddenFromAllCamerasAreBridged) {
   expect_honest({.hidden = 0.2, .hidden_s = 0.05}, 0.5, 0.96);
-  expect_honest({.hidden = 0.2, .hidden_s = 0.15}, 0.8, 0.85);
-  expect_honest({.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}, 0.7, 0.8);
+  expect_honest({.hidden = 0.2, .hidden_s = 0.15}, 0.5, 0.85);
+  expect_honest({.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}, 0.5, 0.8);
 }
 
 // Two arms in two cameras, the tail in one: its ray meets the circle that the arms leave it twice.

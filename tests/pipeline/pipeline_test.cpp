@@ -12,11 +12,17 @@
 #include <thread>
 
 #include "appliance/doctor/instance_lock.hpp"
+#include "appliance/run/hands.hpp"
 #include "appliance/run/replay.hpp"
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/session.hpp"
+#include "appliance/run/session_files.hpp"
 #include "config/profile_file.hpp"
+#include "config/rig_file.hpp"
+#include "config/scenario_file.hpp"
 #include "sim/base/random.hpp"
+#include "sim/contract/scene_snapshot.hpp"
+#include "sim/world/world.hpp"
 #include "tests/support/rt_guard.hpp"
 
 namespace ligature::appliance {
@@ -25,8 +31,8 @@ namespace {
 using config::FaultSettings;
 using nlohmann::json;
 
-// Sanitizers slow images, markers and physics down by ten times and more: two cores cannot keep real time then, and what
-// a realtime run tracks is no claim any more. Races and wrong accesses are looked for all the same.
+// Sanitizers slow images, markers and physics down by ten times and more: two cores cannot keep real time then, and
+// what a realtime run tracks is no claim any more. Races and wrong accesses are looked for all the same.
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 constexpr bool kKeepsRealTime = false;
 #else
@@ -287,6 +293,102 @@ TEST_F(Pipeline, WhatTheCamerasSawPlaysBackThroughTheSamePipeline) {
   EXPECT_GT(played["tracking"]["tracked"].get<int>(), seen["tracking"]["tracked"].get<int>() * 9 / 10);
 }
 
+/// How far the tips of the picture's forceps stray about their mean in 3-D, RMS over both [um], from 0.5 s on: the
+/// world is stepped by the log once more.
+double picture_jitter_um(const std::filesystem::path& session, const RunOptions& o, std::uint64_t steps,
+                         const std::string& hash) {
+  auto scenario = config::load_scenario(o.profile.scenario, kMaxSnapshotVertices);
+  place_scene(*config::load_rig(o.profile.rig), scenario->params);
+  scenario->params.step_s = 5e-3;
+  auto world = world::World::create(scenario->params, scenario->capacity);
+  const auto log = read_sample_log(session / "samples.csv");
+  Hands hands({o.profile.tracking.filter, o.profile.tracking.max_lead_ms});
+  const auto scene = std::make_unique<SceneSnapshot>();
+  std::array<std::vector<Vec3>, kInstruments> tips;
+  std::size_t next = 0;
+  for (std::uint64_t k = 1; k <= steps; ++k) {
+    for (; next < log->size() && (*log)[next].step == k; ++next) hands.take((*log)[next].sample);
+    world->step(hands.at(static_cast<std::int64_t>(k) * 5'000'000));
+    world->snapshot(*scene);
+    for (std::size_t i = 0; i < kInstruments; ++i)
+      if (k > 100) tips[i].push_back(scene->forceps[i].X_WT.p);
+  }
+  EXPECT_EQ(fmt::format("{:016x}", world->state_hash()), hash) << "not the world of the session";
+  double sum = 0, n = 0;
+  for (const auto& of : tips) {
+    Vec3 mean{};
+    for (const Vec3& p : of) mean = mean + (1.0 / static_cast<double>(of.size())) * p;
+    for (const Vec3& p : of) sum += dot(p - mean, p - mean), ++n;
+  }
+  return 1e3 * std::sqrt(sum / n);
+}
+
+TEST_F(Pipeline, ThePictureFollowsSteadiedHandsAndTheLogStaysRaw) {
+  RunOptions o = options(config::Pace::lockstep, 2.5);
+  const auto resting = [&](const char* name, double x_mm, const char* q) {
+    const std::filesystem::path file = directory_ / name;
+    std::ofstream(file) << "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n"
+                        << fmt::format("0,{},-4,12,{},4\n10,{},-4,12,{},4\n", x_mm, q, x_mm, q);
+    return file;
+  };
+  o.profile.virtual_rig.path_left = resting("left.csv", -12, "0,0.3,0,0.954");
+  o.profile.virtual_rig.path_right = resting("right.csv", 12, "-0.3,0,0.954,0");
+  o.profile.virtual_rig.tremor_um = 0;
+  // Pictures that give centroids of 0.1 px (drivers::tenth_pixel_params).
+  o.profile.virtual_rig.brightness = 0.4, o.profile.virtual_rig.velvet = 0.06;
+  o.profile.virtual_rig.defocus_px = 0.8, o.profile.virtual_rig.noise = 0.0676;
+  std::array<double, 2> jitter_um{};
+  std::array<std::string, 2> log, hash;
+  for (const bool filtered : {false, true}) {
+    const std::size_t i = filtered ? 1 : 0;
+    o.profile.tracking.filter = filtered;
+    o.out = directory_ / (filtered ? "filtered" : "raw");
+    const json report = run(o);
+    EXPECT_EQ(report["hands"]["stream"], filtered ? "filtered" : "raw");
+    hash[i] = report["state_hash"];
+    std::ifstream in(o.out / "samples.csv");
+    log[i].assign(std::istreambuf_iterator<char>(in), {});
+    const auto replayed = replay_session(o.out);
+    ASSERT_TRUE(replayed) << replayed.error().message;
+    EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), hash[i]);
+    jitter_um[i] = picture_jitter_um(o.out, o, report["steps"].get<std::uint64_t>(), hash[i]);
+  }
+  std::printf("tips of the picture at rest: raw %.1f um, filtered %.1f um\n", jitter_um[0], jitter_um[1]);
+  EXPECT_EQ(log[0], log[1]);
+  EXPECT_NE(hash[0], hash[1]);
+  EXPECT_LT(jitter_um[1], 0.5 * jitter_um[0]);
+}
+
+TEST_F(Pipeline, ASessionOfBeforeTheFilterReplaysAsItWas) {
+  RunOptions o = options(config::Pace::lockstep, 0.5);
+  o.out = directory_ / "session";
+  o.profile.tracking.filter = false;
+  const json report = run(o);
+  // What such a session's files do not hold.
+  std::ifstream in(o.out / "session.json");
+  json session = json::parse(in);
+  session.erase("hands");
+  std::ofstream(o.out / "session.json") << session;
+  std::ifstream log(o.out / "samples.csv");
+  std::string line, old;
+  while (std::getline(log, line)) {
+    std::vector<std::string> cells;
+    for (std::size_t at = 0; at <= line.size();) {
+      const std::size_t comma = std::min(line.find(',', at), line.size());
+      cells.push_back(line.substr(at, comma - at));
+      at = comma + 1;
+    }
+    ASSERT_EQ(cells.size(), 4 + 2 * 20);
+    for (std::size_t i = 0; i < cells.size(); ++i)
+      if (i < 4 || (i - 4) % 20 < 13) old += (i > 0 ? "," : "") + cells[i];
+    old += '\n';
+  }
+  std::ofstream(o.out / "samples.csv") << old;
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+}
+
 TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
   const std::string file = std::filesystem::temp_directory_path() / fmt::format("ligature_log_{}.csv", getpid());
   Random random(7);
@@ -305,6 +407,7 @@ TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
         i.X_RT = {normalized({random.normal(), random.normal(), random.normal(), random.normal()}),
                   {random.normal() * 1e-9, random.normal() * 1e9, -0.0}};
         i.opening_rad = random.normal();
+        i.variance = {{random.normal(), 1, 2}, {3, random.normal(), 4}, random.normal()};
       }
       ASSERT_TRUE(log.write(r));
       written.push_back(r);
@@ -319,6 +422,9 @@ TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
     const InstrumentPose &a = (*read)[k].sample.instruments[1], &b = written[k].sample.instruments[1];
     EXPECT_TRUE(a.X_RT.q == b.X_RT.q && a.X_RT.p == b.X_RT.p && std::signbit(a.X_RT.p.z));
     EXPECT_EQ(a.opening_rad, b.opening_rad);
+    EXPECT_EQ(a.variance.turn, b.variance.turn);
+    EXPECT_EQ(a.variance.tip, b.variance.tip);
+    EXPECT_EQ(a.variance.opening, b.variance.opening);
   }
   // A power cut in mid line loses that line only.
   std::filesystem::resize_file(file, std::filesystem::file_size(file) - 20);
