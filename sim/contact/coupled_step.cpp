@@ -66,7 +66,10 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   axes_.reserve(most);
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
-  slid_round_.resize(most);
+  slid_.resize(most);
+  turned_.resize(most);
+  springs_.reserve(3 * kMostRings);
+  slope_w_.resize(kMostRings * 3 * most);
   inverses_.resize(most_threads);
   trial_of_.resize(most_threads);
   for (std::size_t k = 0; k < most_threads; ++k) {
@@ -259,7 +262,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
     const Vector3d slid = slid_so_far(c, systems);
     q = axes.transpose() * (slid + moving);
-    slid_round_[r] = axes.col(1).dot(slid);
+    slid_[r] = {axes.col(1).dot(slid), axes.col(2).dot(slid)};
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = row.of == Row::Of::strands       ? settings.friction
@@ -274,6 +277,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     stage(StepStage::couple);
     return;
   }
+  add_rim_slopes(systems, strands);
   for (std::size_t k = 0; k < count; ++k) {
     inverses_[k] = systems + k;
     // Where the contacts are, so that the next band is eliminated towards them.
@@ -284,14 +288,14 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     }
     if (touches > 0) systems[k].meet_at(static_cast<std::size_t>(sum / touches));
   }
-  coupling_.build(strands, count, inverses_.data(), chosen_.data(), axes_.data(), rows_.size(), executor);
+  coupling_.build(strands, count, inverses_.data(), chosen_.data(), axes_.data(), chosen_.size(), executor);
   add_soft_coupling();
   stage(StepStage::couple);
 
   // The motion q is that with the forces so far: take their share out.
   const std::size_t rows = 3 * rows_.size();
   std::copy_n(force_.begin(), rows, start_.begin());
-  for (std::size_t r = 0; r < rows; ++r) {
+  for (std::size_t r = 0; r < 3 * chosen_.size(); ++r) {
     const double* w = coupling_.w() + r * coupling_.stride();
     double sum = 0;
     for (std::size_t c = 0; c < rows; ++c) sum += w[c] * start_[c];
@@ -307,11 +311,13 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
+  std::fill_n(turned_.begin(), rows_.size(), Vector3d(0, 0, 0));
+  pull_rims(systems);
   for (std::size_t r = 0; r < rows_.size(); ++r) {
     StrandContact& c = contact_of(rows_[r]);
     const Eigen::Map<const Vector3d> f(force_.data() + 3 * r), u(solver_.motion() + 3 * r);
     Vector3d force = axes_[r] * f;
-    if (rows_[r].of == Row::Of::ring) force -= rim_stiffness(rows_[r]) * (u[1] - slid_round_[r]) * axes_[r].col(1);
+    force += turned_[r];
     // Strands that cannot come free in this step press with no more than any thread bears.
     if (force.norm() > kMostStrandForce) force *= kMostStrandForce / force.norm();
     push(systems, c, force - c.force, true);
@@ -323,25 +329,62 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   stage(StepStage::solve);
 }
 
-// Force per motion round a rim, by which the normal force turns with the normal [uN/mm].
-double CoupledStep::rim_stiffness(const Row& row) const noexcept {
-  const StrandContact& c = rings_.contacts()[row.contact];
-  const Ring& ring = rings_.list()[row.contact];
-  return std::max(0.0, c.normal.dot(c.force)) / std::max(ring.aside, 0.5 * ring.clearance);
+// The slopes of strands in rings, behind the contacts: the springs there are between motions and slopes.
+void CoupledStep::add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept {
+  springs_.clear();
+  for (std::size_t r = 0; r < rows_.size() && chosen_.size() < mu_.size(); ++r) {
+    if (rows_[r].of != Row::Of::ring) continue;
+    const Rings::Stiffness by = rings_.stiffness(rows_[r].contact, strands);
+    if (!(by.round > 0)) continue;
+    const std::size_t slope = chosen_.size();
+    StrandContact c = chosen_[r];
+    c.kind = StrandContact::Kind::slope;
+    const Blend b = slope_at(strands[c.pair.strand_a], c.pair.edge_a, c.sa);
+    Vector3d turned = Vector3d::Zero();
+    for (std::size_t k = 0; k < 3; ++k) turned += b.weight[k] * systems[c.pair.strand_a].step_of(b.vertex[k]);
+    Eigen::Map<Vector3d>(q_.data() + 3 * slope) = axes_[r].transpose() * turned;
+    Eigen::Map<Vector3d>(start_.data() + 3 * slope).setZero();
+    chosen_.push_back(c);
+    axes_.push_back(axes_[r]);
+    springs_.push_back({r, slope, {{3 * r + 1, 3 * r + 1}, {1, 0}}, by.round, slid_[r][0]});
+    // The eigenvectors of the symmetric matrix of the other two; the normal is minus what slopes are told against.
+    const double half = 0.5 * (by.along - by.slope), far = std::hypot(half, by.both);
+    const double high = 0.5 * (by.along + by.slope) + far, low = by.along + by.slope - high;
+    const double turn = 0.5 * std::atan2(by.both, half), c1 = std::cos(turn), s1 = std::sin(turn);
+    springs_.push_back({r, slope, {{3 * r + 2, 3 * slope}, {c1, -s1}}, high, c1 * slid_[r][1]});
+    springs_.push_back({r, slope, {{3 * r + 2, 3 * slope}, {-s1, -c1}}, low, -s1 * slid_[r][1]});
+  }
 }
 
-// Along a narrow rim the normal turns much within a move: linearised, the normal force is a spring between strand and
-// body that pulls back along the rim. It is taken into the matrix and the free motion [Sherman and Morrison 1950].
+// Along a narrow rim the normal turns much within a move; linearised, that are springs between strand and body. They
+// are taken into the matrix and the free motion [Sherman and Morrison 1950].
 void CoupledStep::turn_with_rims() noexcept {
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    if (rows_[r].of != Row::Of::ring) continue;
-    const double stiffness = rim_stiffness(rows_[r]);
-    if (!(stiffness > 0)) continue;
-    const std::size_t row = 3 * r + 1;
-    const double* w = coupling_.w() + row * coupling_.stride();
-    const double part = stiffness / (1 + stiffness * w[row]), moved = q_[row] - slid_round_[r];
-    for (std::size_t i = 0; i < 3 * rows_.size(); ++i) q_[i] -= part * w[i] * moved;
-    coupling_.stiffen(row, stiffness);
+  for (RimSpring& s : springs_) s.stiffness = coupling_.stiffen(s.along, s.stiffness, s.at, q_.data());
+  const std::size_t rows = 3 * rows_.size();
+  for (std::size_t slope = rows_.size(); slope < chosen_.size(); ++slope)
+    std::copy_n(coupling_.w() + 3 * slope * coupling_.stride(), rows, slope_w_.data() + (slope - rows_.size()) * rows);
+  coupling_.keep(rows_.size());
+}
+
+// The forces of these springs: of those on the contacts, added to them; of those on slopes, to the strand.
+void CoupledStep::pull_rims(ThreadSystem* systems) noexcept {
+  const std::size_t rows = 3 * rows_.size();
+  for (const RimSpring& s : springs_) {
+    const auto moved = [&](std::size_t row) {
+      if (row < rows) return solver_.motion()[row];
+      const double* w = slope_w_.data() + (s.slope - rows_.size()) * rows;
+      double sum = q_[row];
+      for (std::size_t c = 0; c < rows; ++c) sum += w[c] * force_[c];
+      return sum;
+    };
+    const double off = s.along.share[0] * moved(s.along.row[0]) + s.along.share[1] * moved(s.along.row[1]) - s.at;
+    const double pull = -s.stiffness * off;
+    const StrandContact& c = chosen_[s.slope];
+    turned_[s.row] += pull * s.along.share[0] * axes_[s.row].col(static_cast<Eigen::Index>(s.along.row[0] % 3));
+    if (s.along.row[1] < rows) continue;
+    const Blend b = slope_at(strands_[c.pair.strand_a], c.pair.edge_a, c.sa);
+    const Vector3d on_slope = pull * s.along.share[1] * axes_[s.slope].col(0);
+    for (std::size_t k = 0; k < 3; ++k) systems[c.pair.strand_a].push_right(b.vertex[k], b.weight[k] * on_slope);
   }
 }
 
@@ -510,7 +553,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
       const bool by_drag = in_knots < kPoorDrag * drag_force;
-      if (in_knots > kPoorBalance * knots_before && !by_drag)
+      if (in_knots > (kPoorBalance) * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);

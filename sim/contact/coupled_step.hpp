@@ -14,6 +14,7 @@
 /// Two drags come and go, so that a linearisation holds for the move that is made with it (a trust region): one on all
 /// vertices, while moves would be longer than kMostMove or contacts slide by more than kMostSlid; and one on the
 /// vertices near contacts, while the forces that are out of balance there do not fall from one iteration to the next.
+#include <array>
 #include <vector>
 
 #include "sim/base/executor.hpp"
@@ -122,8 +123,9 @@ class CoupledStep {
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
   void visit_soft(const Visit& visit) const noexcept;
-  double rim_stiffness(const Row& row) const noexcept;
+  void add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept;
   void turn_with_rims() noexcept;
+  void pull_rims(ThreadSystem* systems) noexcept;
   std::uint32_t number_of(const SoftBody& body) const noexcept;
   void add_soft_coupling() noexcept;
   Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
@@ -154,7 +156,16 @@ class CoupledStep {
   std::vector<StrandContact> chosen_;           ///< copies of them, side by side
   std::vector<Eigen::Matrix3d> axes_;           ///< of each: n, t1, t2
   std::vector<double> q_, mu_, force_, start_;  ///< of the cone problem; start_: forces it began with
-  std::vector<double> slid_round_;              ///< so far, along the second axis of each [mm]
+  std::vector<std::array<double, 2>> slid_;     ///< so far, along the second and third axis of each [mm]
+  /// A spring by which the force of a ring's contact turns; `slope` follows the contacts in chosen_.
+  struct RimSpring {
+    std::size_t row = 0, slope = 0;
+    Coupling::Along along;
+    double stiffness = 0, at = 0;
+  };
+  std::vector<RimSpring> springs_;
+  std::vector<Vector3d> turned_;  ///< what they add to the force of each contact [uN]
+  std::vector<double> slope_w_;  ///< rows of W of the slopes                                 (rings, rows)
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;

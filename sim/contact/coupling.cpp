@@ -22,6 +22,7 @@ constexpr size_t kColumns = 3 * kGroup;  // right-hand sides side by side
 constexpr size_t kSlots = 8;             // tiles at once: more than there are cores, so that they end together
 constexpr size_t kMirrorRows = 48;
 constexpr std::uint32_t kUntouched = 0xffffffffu;
+constexpr double kLeastLeft = 0.2;  // of what resists it, beside a negative spring
 
 constexpr size_t padded(size_t n, size_t to) {
   return (n + to - 1) / to * to;
@@ -175,7 +176,7 @@ void Coupling::list_touches(size_t strand, const Strand& shape, const StrandCont
     const bool turns = shape.turns && c.pair.strand_b != kNoStrand;
     work.turns |= turns;
     const auto side = [&](size_t edge, double s, double sign) {
-      const Blend b = blend_at(shape, edge, s);
+      const Blend b = c.kind == StrandContact::Kind::slope ? slope_at(shape, edge, s) : blend_at(shape, edge, s);
       if (turns) {
         Turn& turn = t.turn[t.ends / 3];
         turn = turn_at(shape, edge, s, -sign * c.normal);
@@ -302,17 +303,30 @@ void Coupling::add(size_t i, size_t j, const Eigen::Matrix3d& block) noexcept {
     }
 }
 
-void Coupling::stiffen(size_t row, double stiffness) noexcept {
+double Coupling::stiffen(const Along& along, double stiffness, double at, double* q) noexcept {
   known_.clear();
   const size_t size = 3 * count_;
-  const double part = stiffness / (1 + stiffness * *entry(row, row));
   double* column = responses_.data()->v;
-  for (size_t i = 0; i < size; ++i) column[i] = *entry(row, i);
-  for (size_t i = 0; i < size; ++i)
+  for (size_t i = 0; i < size; ++i) column[i] = along.of(entry(i, 0));
+  const double yields = along.of(column);
+  if (!(yields > 0)) return 0;
+  stiffness = std::max(stiffness, (kLeastLeft - 1) / yields);
+  const double part = stiffness / (1 + stiffness * yields), off = along.of(q) - at;
+  for (size_t i = 0; i < size; ++i) {
+    q[i] -= part * column[i] * off;
     for (size_t j = 0; j <= i; ++j) {
       const double value = *entry(i, j) - part * (column[i] * column[j]);
       *entry(i, j) = *entry(j, i) = value;
     }
+  }
+  return stiffness;
+}
+
+void Coupling::keep(size_t count) noexcept {
+  known_.clear();
+  for (size_t i = 0; i < 3 * count; ++i)
+    for (size_t j = 3 * count; j < 3 * count_; ++j) *entry(i, j) = 0;
+  count_ = std::min(count_, count);
 }
 
 // Contact i's block of how contact j moves it, into the lower triangle.

@@ -78,8 +78,20 @@ class Coupling {
   /// the symmetric part. What was added is not kept for the next build(). [mm/uN]
   void add(std::size_t i, std::size_t j, const Eigen::Matrix3d& block) noexcept;
 
-  /// A spring along one row, between what it is between: W becomes (W^-1 + stiffness e e^T)^-1. [uN/mm]
-  void stiffen(std::size_t row, double stiffness) noexcept;
+  /// A sum of two rows.
+  struct Along {
+    std::size_t row[2] = {};
+    double share[2] = {1, 0};
+    double of(const double* values) const noexcept { return share[0] * values[row[0]] + share[1] * values[row[1]]; }
+  };
+  /// A spring along a = sum of share e_row, between what these rows are between: W becomes (W^-1 + k a a^T)^-1, and the
+  /// motion q without further forces what it is with the spring, which pulls where a.q differs from `at`. A negative
+  /// stiffness no further than that a fifth is left of what resists it. @param q (3 count) [mm]
+  /// @returns the stiffness that was added [uN/mm]
+  double stiffen(const Along& along, double stiffness, double at, double* q) noexcept;
+  /// Takes the rows and columns from `count` contacts on out of W; the last of them are copied before by whoever needs
+  /// them.
+  void keep(std::size_t count) noexcept;
 
   /// Row by row, symmetric to the bit, zero in the padding; 32-byte aligned rows.         (3 count, stride()) [mm/uN]
   const double* w() const noexcept { return w_.data()->v; }

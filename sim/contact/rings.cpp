@@ -138,6 +138,17 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
   }
 }
 
+Rings::Stiffness Rings::stiffness(std::size_t ring, const Strand* strands) const noexcept {
+  const Ring& r = list_[ring];
+  const StrandContact& c = contacts_[ring];
+  const double pressed = c.normal.dot(c.force);
+  if (!(pressed > 0)) return {};
+  const CurvePoint at = curve_at(strands[r.strand], r.u);
+  const double apart = std::max(r.aside, 0.5 * r.clearance), speed2 = at.d1.squaredNorm();
+  const double bend = -c.normal.dot(at.d2), both = std::max(speed2 + apart * bend, 0.5 * speed2);
+  return {pressed / apart, pressed * bend / both, -pressed * std::sqrt(speed2) / both, -pressed * apart / both};
+}
+
 Eigen::Matrix3d Rings::axes(std::size_t ring, const Strand* strands) const noexcept {
   const Vector3d& n = contacts_[ring].normal;
   const Vector3d along = curve_at(strands[list_[ring].strand], list_[ring].u).d1;

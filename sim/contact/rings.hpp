@@ -78,6 +78,14 @@ class Rings {
   /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
+  /// How the force of a contact turns with what moves, linearised: what adds to the stiffness matrix of strand and body
+  /// is `round` along axis 1 and, in (motion along axis 2; change of the curve's slope against the normal, c' . -n), a
+  /// symmetric 2x2 matrix. Second derivative of |c(u) - p| times the normal force, u where it is least. [uN/mm]
+  struct Stiffness {
+    double round = 0;
+    double along = 0, both = 0, slope = 0;
+  };
+  Stiffness stiffness(std::size_t ring, const Strand* strands) const noexcept;
   /// Of a contact: n, round the rim, along the strand. (columns)
   Eigen::Matrix3d axes(std::size_t ring, const Strand* strands) const noexcept;
   const std::vector<Passage>& passages() const noexcept { return passages_; }

@@ -90,7 +90,8 @@ struct SurfacePlace {
 /// A place where two strands touch or may touch in this step, on their smooth centrelines (smooth_curve.hpp).
 struct StrandContact {
   /// beside: a vertex of a, which stays, and the place of b nearest to it. crossing: the places nearest to each other.
-  enum class Kind : std::uint8_t { beside, crossing };
+  /// slope: no contact, but how the direction of strand a at the place of one turns (Coupling).
+  enum class Kind : std::uint8_t { beside, crossing, slope };
   EdgePair pair;          ///< where the two places are: of one strand, b may be before a only in a ring
   double sa = 0, sb = 0;  ///< along their edges, in [0, 1]
   Kind kind = Kind::crossing;

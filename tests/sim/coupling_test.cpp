@@ -336,5 +336,33 @@ TEST(Coupling, ContactsThatWereThereAreNotSolvedAgainWithTheSameMatrix) {
   }
 }
 
+// W^-1 with k a a^T more, and the motion with the spring, by dense algebra.
+TEST(Coupling, TakesASpringAlongASumOfRows) {
+  Scene scene;
+  scene.thread<3>(40, false);
+  scene.touch(0, kNoStrand, 6, 5, 30);
+  Coupling coupling = scene.coupling();
+  InlineExecutor here;
+  for (const double part : {10.0, 0.1, -0.5, -3.0}) {
+    scene.build(coupling, here);
+    const MatrixXd w = matrix(coupling, 6);
+    const Coupling::Along along{{4, 12}, {0.8, -0.6}};
+    VectorXd a = VectorXd::Zero(18), q(18);
+    a[4] = 0.8, a[12] = -0.6;
+    for (Index i = 0; i < 18; ++i) q[i] = std::sin(1.0 + static_cast<double>(i));
+    const double k = part / a.dot(w * a), at = 0.3;
+    const double added = coupling.stiffen(along, k, at, q.data());
+    EXPECT_NEAR(added, std::max(k, -0.8 / a.dot(w * a)), 1e-9 * std::abs(k));
+    const MatrixXd expected = (w.inverse() + added * a * a.transpose()).inverse();
+    EXPECT_LT((matrix(coupling, 6) - expected).norm(), 1e-6 * expected.norm()) << part;
+    // q = q0 + W (-k a (a.q - at))
+    VectorXd q0(18);
+    for (Index i = 0; i < 18; ++i) q0[i] = std::sin(1.0 + static_cast<double>(i));
+    EXPECT_LT((q - (q0 - added * (a.dot(q) - at) * (w * a))).norm(), 1e-9) << part;
+    coupling.keep(4);
+    EXPECT_TRUE((padded_matrix(coupling, 4).rightCols(padded_matrix(coupling, 4).cols() - 12).array() == 0).all());
+  }
+}
+
 }  // namespace
 }  // namespace ligature::contact

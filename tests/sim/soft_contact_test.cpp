@@ -8,6 +8,7 @@
 #include "sim/base/random.hpp"
 #include "sim/contact/coupled_step.hpp"
 #include "sim/contact/segment_triangle.hpp"
+#include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/world/build.hpp"
 
@@ -375,6 +376,63 @@ TEST(Rings, HoldTheThreadWithinTheHole) {
   for (int i = 0; i < 100; ++i) {
     c.pull(20000, i % 20 < 10 ? 20 : -20);
     for (const Ring& r : c.coupled.rings().list()) EXPECT_LT(r.aside, Channel::kHole - 0.5 * Channel::kDiameter + 1e-3);
+  }
+}
+
+// Against second differences of the distance, for motions of strand and body in all directions.
+TEST(Rings, TheForceOfARimTurnsAsTheSecondDerivativeOfTheDistanceSays) {
+  SprungMesh body(drum(2, 1, 12), 1000, 10);
+  const Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* const body_list[] = {&obstacle};
+  SoftBody* const soft_list[] = {&body};
+  const Bodies bodies{body_list, 1, 0, soft_list};
+  const std::uint32_t triangle = 5;
+  const TriangleMesh& mesh = body.surface();
+  const Vector3d centre =
+      (mesh.vertex(mesh.triangle(triangle)[0]) + mesh.vertex(mesh.triangle(triangle)[1]) +
+       mesh.vertex(mesh.triangle(triangle)[2])) / 3;
+  Random random(11);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<Vector3d> x;
+    for (int i = 0; i < 8; ++i) {
+      const double u = i - 3.4;
+      x.push_back(centre + Vector3d(0.05 * u, 0.004 * u * u + 0.012, 0.002 * u * u * random.uniform()));
+    }
+    Ring ring;
+    ring.on = {triangle, Vector3d(1, 1, 1) / 3};
+    ring.radius = 0.03;
+    ring.u = 3.3;
+    Rings rings(1);
+    ASSERT_TRUE(rings.add(ring));
+    const Strand strand{.x = x.data(), .vertices = x.size(), .radius = 0.0125, .rest_length = 0.05};
+    rings.follow(&strand, bodies);
+    StrandContact& contact = rings.contacts()[0];
+    const double force = 100;
+    contact.force = force * contact.normal;
+    const Rings::Stiffness by = rings.stiffness(0, &strand);
+    const Eigen::Matrix3d axes = rings.axes(0, &strand);
+    const Blend at = blend_at(strand, contact.pair.edge_a, contact.sa);
+    const Blend slope = slope_at(strand, contact.pair.edge_a, contact.sa);
+    const std::vector<Vector3d> x0 = x;
+    std::vector<Vector3d> by_x;
+    for (std::size_t i = 0; i < x.size(); ++i)
+      by_x.push_back({random.normal(), random.normal(), random.normal()});
+    const Vector3d by_body(random.normal(), random.normal(), random.normal());
+    Vector3d apart = -by_body, turned(0, 0, 0);
+    for (int k = 0; k < 3; ++k) {
+      apart += at.weight[k] * by_x[at.vertex[k]];
+      turned += slope.weight[k] * by_x[slope.vertex[k]];
+    }
+    const double w = axes.col(2).dot(apart), s = -axes.col(0).dot(turned), r = axes.col(1).dot(apart);
+    const double expected = by.round * r * r + by.along * w * w + 2 * by.both * w * s + by.slope * s * s;
+    const double e = 1e-5;
+    const auto distance = [&](double t) {
+      for (std::size_t i = 0; i < x.size(); ++i) x[i] = x0[i] + t * (by_x[i] - by_body);
+      rings.follow(&strand, bodies);
+      return rings.list()[0].aside;
+    };
+    const double second = force * (distance(e) - 2 * distance(0) + distance(-e)) / (e * e);
+    EXPECT_NEAR(second, expected, 1e-3 * (by.round + std::abs(by.both)) * apart.squaredNorm()) << round;
   }
 }
 
