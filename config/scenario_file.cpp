@@ -90,6 +90,8 @@ ForcepsParams read_jaws(Table& t) {
   p.release_opening_rad = deg * t.get_number("release_opening_deg", p.release_opening_rad / deg, between(0.01, 60));
   p.grasp_reach_mm = t.get_number("grasp_reach_mm", p.grasp_reach_mm, between(0.01, 100));
   p.grip_force = units::un_per_mn * t.get_number("grip_force_mn", p.grip_force / units::un_per_mn, up_to(1e6));
+  p.hand_stiffness =
+      units::un_per_mn * t.get_number("hand_stiffness_mn_per_mm", p.hand_stiffness / units::un_per_mn, up_to(1e6));
   p.max_speed_mm_per_s = t.get_number("max_speed_mm_per_s", p.max_speed_mm_per_s, between(1, 1e5));
   p.max_turn_rad_per_s = deg * t.get_number("max_turn_deg_per_s", p.max_turn_rad_per_s / deg, between(1, 1e5));
   p.max_opening_rad_per_s = deg * t.get_number("max_opening_deg_per_s", p.max_opening_rad_per_s / deg, between(1, 1e5));
@@ -145,6 +147,7 @@ world::Friction read_friction(Table t) {
   f.thread_obstacle = t.get_number("thread_obstacle", f.thread_obstacle, kFriction);
   f.thread_tissue = t.get_number("thread_tissue", f.thread_tissue, kFriction);
   f.thread_tool = t.get_number("thread_tool", f.thread_tool, kFriction);
+  f.tissue_tool = t.get_number("tissue_tool", f.tissue_tool, kFriction);
   return f;
 }
 

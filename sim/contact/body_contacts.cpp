@@ -98,7 +98,7 @@ BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
 }
 
 std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                               const std::vector<Passage>* passages) noexcept {
+                               const std::vector<Passage>* passages, bool only_soft) noexcept {
   before_.swap(contacts_);
   contacts_.clear();
   std::size_t next = 0, lost = 0;  // in before_
@@ -109,6 +109,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
       const Obstacle& body = *bodies.body[b];
       if (body.shape() == Obstacle::Shape::plane) continue;
       const SoftBody* const soft = bodies.soft_of(b);
+      if (only_soft && !soft) continue;
       const Moment moment{body, (1 - bodies.at) * body.moved()};
       const double near = s.radius + reach;
       for (std::uint32_t i = 0; i < n; ++i) {

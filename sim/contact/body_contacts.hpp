@@ -46,8 +46,9 @@ class BodyContacts {
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * bodies), no allocation
   /// @param passages where strands are inside a body and touch its surface no more, or null
+  /// @param only_soft rigid bodies are left out
   std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                   const std::vector<Passage>* passages = nullptr) noexcept;
+                   const std::vector<Passage>* passages = nullptr, bool only_soft = false) noexcept;
 
   /// In ascending order of strand, body, vertex, number.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }

@@ -7,7 +7,6 @@
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/smooth_curve.hpp"
-#include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -56,6 +55,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
     : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
       body_contacts_(std::max(most_contacts, 4 * most_vertices)),
       rings_(kMostRings),
+      tools_(kMostToolContacts),
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
@@ -97,8 +97,12 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   rings_.follow(strands, bodies_);
   body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter,
                       &rings_.passages());
+  tools_.begin(bodies_);
+  tools_.find(0, bodies_, tools_.furthest() + most_move);
   for (const Ring& r : rings_.list())
     if (!r.left) return true;
+  for (const BodyContact& c : tools_.contacts())
+    if (c.contact.gap < tools_.furthest() + kTouching * diameter || !c.contact.force.isZero(0)) return true;
   return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
     const double moved = bodies.body[c.contact.pair.edge_b]->moved().norm();
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
@@ -146,6 +150,8 @@ void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, Row{j, Row::Of::body});
   std::vector<StrandContact>& in = rings_.contacts();
   for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
+  std::vector<BodyContact>& by = tools_.contacts();
+  for (std::size_t j = 0; j < by.size(); ++j) visit(by[j].contact, Row{j, Row::Of::tool});
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
@@ -165,8 +171,17 @@ ConeProblem CoupledStep::last_problem() const noexcept {
   return {rows_.size(), coupling_.w(), coupling_.stride(), q_.data(), mu_.data()};
 }
 
+// Of the place of a contact on a soft body: by its last step(), or since the step began.
+Vector3d CoupledStep::soft_moved(const StrandContact& c, bool by_step) const noexcept {
+  const SoftBody& soft = *bodies_.soft_of(c.pair.edge_b);
+  return blended(soft, c.on, [&](std::uint32_t v) -> Vector3d {
+    return by_step ? soft.step()[v] : Vector3d(soft.x()[v] - soft.start()[v]);
+  });
+}
+
 // Motion of a's place against b's by the last step() of their systems, and in it.
-Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* systems) const noexcept {
+Vector3d CoupledStep::relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept {
+  if (row.of == Row::Of::tool) return tools_.ahead(c, body_motion_) - soft_moved(c, true);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const ThreadSystem& s = systems[strand];
     const Blend b = blend_at(strands_[strand], edge, at);
@@ -176,17 +191,15 @@ Vector3d CoupledStep::relative(const StrandContact& c, const ThreadSystem* syste
     const Turn turn = turn_at(strands_[strand], edge, at, out);
     return sum + (turn.weight[0] * s.turn_of(turn.edge[0]) + turn.weight[1] * s.turn_of(turn.edge[1])) * turn.arm;
   };
-  if (c.pair.strand_b == kNoStrand) {
-    const SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
+  if (c.pair.strand_b == kNoStrand)
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           (soft ? blended(*soft, c.on, [&](std::uint32_t v) { return soft->step()[v]; })
-                 : Vector3d(body_motion_ * bodies_.body[c.pair.edge_b]->moved()));
-  }
+           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, true)
+                                           : Vector3d(body_motion_ * bodies_.body[c.pair.edge_b]->moved()));
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
-void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force,
-                       bool right) const noexcept {
+void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force,
+                       bool right) noexcept {
   const bool between = c.pair.strand_b != kNoStrand;
   const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f, const Vector3d& out) {
     ThreadSystem& s = systems[strand];
@@ -203,7 +216,10 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
       if (right) s.turn_right(turn.edge[k], turn.weight[k] * moment);
     }
   };
-  on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
+  if (row.of == Row::Of::tool)
+    tools_.push(c, force);
+  else
+    on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
   if (!between) {
     SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
     for (std::size_t k = 0; soft && k < 3; ++k)
@@ -213,7 +229,8 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Vect
 }
 
 // Motion of a's place against b's in this step.
-Vector3d CoupledStep::slid_so_far(const StrandContact& c, const ThreadSystem* systems) const noexcept {
+Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept {
+  if (row.of == Row::Of::tool) return tools_.so_far(c, bodies_.at) - soft_moved(c, false);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const Strand& s = strands_[strand];
     Vector3d sum = place_on(s.x, s, edge, at) - place_on(systems[strand].problem().x0->data(), s, edge, at);
@@ -223,12 +240,10 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const ThreadSystem* sy
     return sum +
            (turn.weight[0] * system.turned(turn.edge[0]) + turn.weight[1] * system.turned(turn.edge[1])) * turn.arm;
   };
-  if (c.pair.strand_b == kNoStrand) {
-    const SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
+  if (c.pair.strand_b == kNoStrand)
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           (soft ? blended(*soft, c.on, [&](std::uint32_t v) -> Vector3d { return soft->x()[v] - soft->start()[v]; })
-                 : Vector3d(bodies_.at * bodies_.body[c.pair.edge_b]->moved()));
-  }
+           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, false)
+                                           : Vector3d(bodies_.at * bodies_.body[c.pair.edge_b]->moved()));
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
@@ -237,6 +252,7 @@ double CoupledStep::worst_penetration() const noexcept {
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
   for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   for (const StrandContact& c : rings_.contacts()) worst = std::max(worst, -c.gap);
+  for (const BodyContact& c : tools_.contacts()) worst = std::max(worst, -c.contact.gap);
   return worst;
 }
 
@@ -246,13 +262,14 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
                          const CoupledSettings& settings, Executor& executor, StageWatch stage,
                          CoupledOutcome& out) noexcept {
   const double margin = kChosenMargin * thickest(strands, count);
+  const double tool_margin = kChosenMargin * (tools_.any() ? tools_.least_radius() : 0);
   rows_.clear();
   chosen_.clear();
   axes_.clear();
   visit_contacts([&](const StrandContact& c, const Row& row) {
-    const Vector3d moving = relative(c, systems);
+    const Vector3d moving = relative(c, row, systems);
     const double left = c.gap + c.dip + c.normal.dot(moving);
-    if (left > margin && c.force.isZero(0)) return;
+    if (left > (row.of == Row::Of::tool ? tool_margin : margin) && c.force.isZero(0)) return;
     if (rows_.size() == mu_.size()) {
       out.overflow = true;
       return;
@@ -260,16 +277,18 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     const Eigen::Matrix3d axes = row.of == Row::Of::ring ? rings_.axes(row.contact, strands) : axes_of(c.normal);
     const std::size_t r = rows_.size();
     Eigen::Map<Vector3d> q(q_.data() + 3 * r), f(force_.data() + 3 * r);
-    const Vector3d slid = slid_so_far(c, systems);
+    const Vector3d slid = slid_so_far(c, row, systems);
     q = axes.transpose() * (slid + moving);
     slid_[r] = {axes.col(1).dot(slid), axes.col(2).dot(slid)};
     q[0] = left;
     f = axes.transpose() * c.force;
     mu_[r] = row.of == Row::Of::strands       ? settings.friction
+             : row.of == Row::Of::tool        ? settings.tool_friction
              : bodies_.soft_of(c.pair.edge_b) ? settings.soft_friction
                                               : settings.body_friction;
     rows_.push_back(row);
     chosen_.push_back(c);
+    if (row.of == Row::Of::tool) chosen_.back().pair.strand_a = kNoStrand;
     axes_.push_back(axes);
   });
   if (rows_.empty()) {
@@ -320,7 +339,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     force += turned_[r];
     // Strands that cannot come free in this step press with no more than any thread bears.
     if (force.norm() > kMostStrandForce) force *= kMostStrandForce / force.norm();
-    push(systems, c, force - c.force, true);
+    push(systems, c, rows_[r], force - c.force, true);
     c.force = force;
     c.sliding = f[0] > 0 && f.tail<2>().norm() >= (1 - 1e-6) * mu_[r] * f[0] && u.tail<2>().norm() > 0;
   }
@@ -400,6 +419,12 @@ void CoupledStep::add_soft_coupling() noexcept {
       if (rows_[j].of == Row::Of::strands || b.pair.edge_b != a.pair.edge_b) continue;
       coupling_.add(i, j, axes_[i].transpose() * compliance_between(*body, a.on, b.on) * axes_[j]);
     }
+    if (rows_[i].of != Row::Of::tool) continue;
+    const StrandContact& of_a = contact_of(rows_[i]);
+    for (std::size_t j = 0; j <= i; ++j) {
+      if (rows_[j].of != Row::Of::tool || contact_of(rows_[j]).pair.strand_a != of_a.pair.strand_a) continue;
+      coupling_.add(i, j, tools_.compliance(of_a) * axes_[i].transpose() * axes_[j]);
+    }
   }
 }
 
@@ -425,7 +450,7 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
     }
   };
   visit_contacts([&](const StrandContact& c, const Row& row) {
-    if (c.gap > margin && c.force.isZero(0)) return;
+    if (row.of == Row::Of::tool || (c.gap > margin && c.force.isZero(0))) return;
     mark(c.pair.strand_a, c.pair.edge_a);
     if (row.of == Row::Of::strands) mark(c.pair.strand_b, c.pair.edge_b);
   });
@@ -446,6 +471,11 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
   }
 }
 
+SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
+                                    double share) const noexcept {
+  return look_soft(tools_.strands().data(), tools_.strands().size(), to, body, motion, share);
+}
+
 // The part of the move to the trial that keeps the clearance.
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
                                   const CoupledSettings& settings, CoupledOutcome& out) noexcept {
@@ -453,6 +483,8 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
   visit_soft([&](const SoftBody& body) {
     part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}, 1,
                                     &rings_.passages(), number_of(body))
+                              .fraction);
+    part = std::min(part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1)
                               .fraction);
   });
   if (bodies_.count > 0) {
@@ -484,6 +516,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
           static_cast<int>(std::ceil(std::min(1e3, (h.target - (*problems[k].x0)[h.vertex]).norm() / most_move))));
   }
   parts = std::max(parts, body_parts(strands, count));
+  if (tools_.any())
+    parts = std::max(parts, static_cast<int>(std::ceil(
+                                std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
   const double body_reach = [&] {
@@ -491,6 +526,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (std::size_t b = 0; b < bodies_.count; ++b) furthest = std::max(furthest, bodies_.body[b]->moved().norm());
     return most_move + (parts > 1 ? furthest / parts : furthest) + kContactReach * diameter;
   }();
+  const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   bodies_.at = motion;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
@@ -518,7 +554,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       bodies_.at = motion;
       rings_.follow(strands, bodies_);
       if (body_contacts_.find(strands, count, bodies_, body_reach, &rings_.passages()) > 0) out.overflow = true;
+      if (tools_.find(motion, bodies_, tool_reach) > 0) out.overflow = true;
     }
+    tools_.clear_forces();
     if (iteration > 0 && settings.between) {
       if (2 * travelled + kContactReach * diameter > reach_) {
         contacts_.gather_again(strands, count, reach_);
@@ -532,9 +570,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       }
     }
     cut = false;
-    visit_contacts([&](const StrandContact& c, const Row&) {
+    visit_contacts([&](const StrandContact& c, const Row& row) {
       if (c.force.isZero(0)) return;
-      push(systems, c, c.force, false);
+      push(systems, c, row, c.force, false);
+      if (row.of == Row::Of::tool) return;
       load = std::max(load, c.force.norm());
     });
     for (std::size_t k = 0; k < count; ++k) {
@@ -603,7 +642,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     }
     double most_slid = 0;
-    for (const Row& row : rows_) most_slid = std::max(most_slid, relative(contact_of(row), systems).norm());
+    for (const Row& row : rows_)
+      if (row.of != Row::Of::tool) most_slid = std::max(most_slid, relative(contact_of(row), row, systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
     const double over_slid = most_slid / (kMostSlid * diameter);
     const double too_far = std::max(furthest / most_move, over_slid);
@@ -613,7 +653,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     over = std::max(furthest / std::max(most_move, kLedMove * led), over_slid);
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
-    soft_moved_ = 0;
+    soft_moved_ = tools_.furthest_give();
     visit_soft([&](SoftBody& body) {
       for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
     });
@@ -633,6 +673,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         passes = passes || look_soft(strands, count, trial_of_.data(), body, motion_of, kAuditShare, &rings_.passages(),
                                      number_of(body))
                                    .found > 0;
+        passes = passes || look_tools(body, tools_.trial(body_motion_, fraction), motion_of, kAuditShare).found > 0;
       });
       return passes;
     };
@@ -648,6 +689,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
 
     motion += fraction * (asked - motion);
     if (fraction == 1) motion = asked;
+    tools_.advance(fraction);
     visit_soft([&](SoftBody& body) { body.advance(fraction); });
     for (std::size_t k = 0; k < count; ++k) {
       rod::RodState& state = *problems[k].state;
@@ -693,9 +735,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       passes = passes || look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare,
                                    &rings_.passages(), number_of(body))
                                  .found > 0;
+      passes = passes || look_tools(body, tools_.trial_back(motion, 0.5), {body.start(), body.x(), 0.5}, kAuditShare)
+                                 .found > 0;
     });
     if (passes) break;
     visit_soft([](SoftBody& body) { body.go_back(0.5); });
+    tools_.go_back(0.5);
     motion *= 0.5;
     for (std::size_t k = 0; k < count; ++k) {
       std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
@@ -704,6 +749,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
   }
   out.motion = motion;
+  if (!out.finite) tools_.go_back(0);
+  tools_.finish(out.finite ? motion : 0);
   visit_soft([&](SoftBody& body) {
     if (!out.finite) body.go_back(0);
     body.finish();

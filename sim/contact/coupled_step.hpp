@@ -25,9 +25,11 @@
 #include "sim/contact/continuous.hpp"
 #include "sim/contact/coupling.hpp"
 #include "sim/contact/rings.hpp"
+#include "sim/contact/soft_body.hpp"
 #include "sim/contact/strand_contacts.hpp"
 #include "sim/contact/thread_system.hpp"
 #include "sim/contact/tolerances.hpp"
+#include "sim/contact/tools.hpp"
 #include "sim/contract/step_report.hpp"
 
 namespace ligature::contact {
@@ -38,6 +40,7 @@ struct CoupledSettings {
   double friction = 0;       ///< mu between strands
   double body_friction = 0;  ///< mu between strands and rigid bodies
   double soft_friction = 0;  ///< mu between strands and bodies that deform, rims of holes in them too
+  double tool_friction = 0;  ///< mu between tools and these
   bool between = true;       ///< strands touch each other; else they pass through
 };
 
@@ -67,6 +70,7 @@ class CoupledStep {
  public:
   static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
   static constexpr std::size_t kMostRings = 64;
+  static constexpr std::size_t kMostToolContacts = 512;
 
   /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
   CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
@@ -94,12 +98,16 @@ class CoupledStep {
   const StrandContacts& contacts() const noexcept { return contacts_; }
   Rings& rings() noexcept { return rings_; }
   const Rings& rings() const noexcept { return rings_; }
+  /// Led by the caller before near_bodies(); finished by solve(), or by the caller where threads moved alone.
+  Tools& tools() noexcept { return tools_; }
+  const Tools& tools() const noexcept { return tools_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// What is carried from step to step.
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
     rings_.add_to(hash);
+    tools_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
     hash.add(moved_);
@@ -110,15 +118,16 @@ class CoupledStep {
 
  private:
   struct Row {
-    enum class Of : std::uint8_t { strands, body, ring };
-    std::size_t contact = 0;  ///< in contacts_, body_contacts_ or rings_
+    enum class Of : std::uint8_t { strands, body, ring, tool };
+    std::size_t contact = 0;  ///< in contacts_, body_contacts_, rings_ or tools_
     Of of = Of::strands;
   };
   StrandContact& contact_of(const Row& row) noexcept {
     if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];
-    return row.of == Row::Of::body ? body_contacts_.contacts()[row.contact].contact : rings_.contacts()[row.contact];
+    if (row.of == Row::Of::body) return body_contacts_.contacts()[row.contact].contact;
+    return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
-  /// visit(contact, row) for those between strands, then for those with bodies, then for rings.
+  /// visit(contact, row) for those between strands, then for those with bodies, then for rings, then for tools.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
@@ -128,9 +137,12 @@ class CoupledStep {
   void pull_rims(ThreadSystem* systems) noexcept;
   std::uint32_t number_of(const SoftBody& body) const noexcept;
   void add_soft_coupling() noexcept;
-  Vector3d relative(const StrandContact& c, const ThreadSystem* systems) const noexcept;
-  void push(ThreadSystem* systems, const StrandContact& c, const Vector3d& force, bool right) const noexcept;
-  Vector3d slid_so_far(const StrandContact& c, const ThreadSystem* systems) const noexcept;
+  Vector3d relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  void push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force, bool right) noexcept;
+  Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
+  SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
+                         double share) const noexcept;
   double worst_penetration() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
               Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
@@ -146,6 +158,7 @@ class CoupledStep {
   StrandContacts contacts_;
   BodyContacts body_contacts_;
   Rings rings_;
+  Tools tools_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation
   CrossingGuard guard_;

@@ -263,6 +263,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   c.is_finite("gravity", params.gravity);
   c.range("friction.thread_obstacle", params.friction.thread_obstacle, 0, 10, "0.2 is usual");
   c.range("friction.thread_tool", params.friction.thread_tool, 0, 10, "0.4 is usual");
+  c.range("friction.tissue_tool", params.friction.tissue_tool, 0, 10, "0.5 is usual");
   c.range("friction.thread_thread", params.friction.thread_thread, 0, 10, "0.3 is usual");
   c.range("friction.thread_tissue", params.friction.thread_tissue, 0, 10, "0.1 is usual");
   c.range("solver.iterations", params.solver.iterations, 1, 1000, "8 is usual");
@@ -302,6 +303,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
       c.range(name + "release_opening_rad", i.release_opening_rad, i.grasp_opening_rad, 1.5, "above grasp_opening_rad");
       c.range(name + "grasp_reach_mm", i.grasp_reach_mm, 1e-3, i.jaw_length_mm, "3 is usual");
       c.positive(name + "grip_force", i.grip_force, "3e5 uN is usual");
+      c.positive(name + "hand_stiffness", i.hand_stiffness, "2e5 uN/mm is usual");
       c.positive(name + "max_speed_mm_per_s", i.max_speed_mm_per_s, "400 is usual");
       c.positive(name + "max_turn_rad_per_s", i.max_turn_rad_per_s, "40 is usual");
       c.positive(name + "max_opening_rad_per_s", i.max_opening_rad_per_s, "7 is usual");
@@ -661,6 +663,7 @@ instrument::ForcepsModel build_forceps(const ForcepsParams& f, double lost_relea
   m.release_opening = f.release_opening_rad;
   m.grasp_reach = f.grasp_reach_mm;
   m.grip_force = f.grip_force;
+  m.hand_stiffness = f.hand_stiffness;
   m.max_speed = f.max_speed_mm_per_s;
   m.max_turn = f.max_turn_rad_per_s;
   m.max_opening_rate = f.max_opening_rad_per_s;

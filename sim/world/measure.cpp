@@ -162,6 +162,16 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
   for (const contact::BodyContact& c : s.coupled[0].bodies().contacts()) add(c.contact);
   for (const contact::StrandContact& c : s.coupled[0].rings().contacts()) add(c);
   m.contact_force = from_eigen(sum);
+  const contact::Tools& tools = s.coupled[0].tools();
+  Vector3d by_tools = Vector3d::Zero();
+  for (const contact::BodyContact& c : tools.contacts())
+    if (c.contact.pair.edge_b == body) by_tools -= c.contact.force;
+  m.tool_force = from_eigen(by_tools);
+  for (const contact::Strand& arm : tools.strands())
+    for (std::size_t i = 0; i + 1 < arm.vertices; ++i) {
+      const contact::TriangleMesh::Nearest at = t.surface().nearest(arm.x[i], arm.x[i + 1], m.tool_gap_mm + arm.radius);
+      if (at.found) m.tool_gap_mm = std::min(m.tool_gap_mm, at.distance - arm.radius_at(i, at.s));
+    }
   return m;
 }
 

@@ -154,6 +154,7 @@ struct World::State {
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends;
+  std::vector<Vector3d> along_arm;  // where the spheres of an arm are, against tissue
   Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
@@ -195,6 +196,8 @@ struct World::State {
   void add_grips(std::uint32_t thread) noexcept;
   void update_grips(StepReport& report) noexcept;
   void turn_gripped_frames() noexcept;
+  void add_tools();
+  void lead_tools() noexcept;
   // tissues
   Result<void> add_tissues();
   Result<void> add_sutures();

@@ -189,15 +189,25 @@ void World::State::step_tissues_alone() noexcept {
   }
 }
 
-// That no thread met a tissue while both went from the start of the step to where they are: the same motion backwards.
+// That no thread and no tool met a tissue while both went from the start of the step to where they are: the same motion
+// backwards.
 bool World::State::apart_from_tissues() noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) ends[k] = threads[k].x0.data();
   const auto rigid = static_cast<std::uint32_t>(obstacles.size() - tissues.size());
+  contact::Tools& tools = coupled[0].tools();
+  tools.clear_forces();
+  tools.advance(1);
+  tools.find(1, all_bodies(), 0);
+  for (const contact::BodyContact& c : tools.contacts())
+    if (c.contact.gap < 0) return false;
+  const contact::Vector3d* const* back_to = tools.trial_back(1, 0);
   for (std::uint32_t t = 0; t < tissues.size(); ++t) {
     const contact::SoftMotion back{tissues[t].start(), tissues[t].x(), 1};
     const contact::SoftVerdict verdict = contact::look_soft(strands.data(), threads.size(), ends.data(), tissues[t],
                                                             back, 1, &coupled[0].rings().passages(), rigid + t);
-    if (verdict.found + verdict.inside > 0) return false;
+    const contact::SoftVerdict of_tools =
+        contact::look_soft(tools.strands().data(), tools.strands().size(), back_to, tissues[t], back);
+    if (verdict.found + verdict.inside + of_tools.found + of_tools.inside > 0) return false;
   }
   return true;
 }

@@ -53,6 +53,7 @@ void World::State::solve_together(StepReport& report) noexcept {
                                      .friction = params.friction.thread_thread,
                                      .body_friction = params.friction.thread_obstacle,
                                      .soft_friction = params.friction.thread_tissue,
+                                     .tool_friction = params.friction.tissue_tool,
                                      .between = params.solver.contact != SolverParams::Contact::none};
   const contact::StageWatch watch{
       [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
@@ -117,16 +118,19 @@ void World::State::solve(StepReport& report) noexcept {
     if (together) {
       report = before;
       undo_tissues(0);
+      coupled[0].tools().go_back(0);
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
       constraints = constraints_before;
       if (touch) coupled[0].near(strands.data(), threads.size(), motion);
       if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
     }
   }
-  if (together)
+  if (together) {
     solve_together(report);
-  else
+  } else {
     finish_tissues();
+    coupled[0].tools().finish(1);
+  }
   guard_obstacles(report);
   coupled[0].contacts().remember();
   for (Thread& t : threads) {
@@ -151,6 +155,7 @@ void World::State::cut_motion(double fraction) noexcept {
   for (Obstacle& o : obstacles) o.body.shorten(fraction);
   undo_tissues(fraction);
   finish_tissues();
+  coupled[0].tools().shorten(fraction);
 }
 
 // What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does; then the
@@ -313,6 +318,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
                  .residual_target = params.solver.residual_target,
                  .implicitness = params.solver.implicitness,
                  .scalar = params.solver.linearisation == SolverParams::Linearisation::scalar};
+  s->add_tools();
   if (auto ok = s->add_sutures(); !ok) return Unexpected{ok.error()};
   s->apply_schedule();
   for (Thread& t : s->threads) {
@@ -345,6 +351,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
     s.drive_thread(t);
   }
   s.turn_gripped_frames();
+  s.lead_tools();
   s.detect(report);
   s.stage(StepStage::detect);
   s.warm_start();

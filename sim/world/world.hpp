@@ -65,6 +65,8 @@ struct TissueMeasure {
   double contact_force_most = 0;  ///< of one contact [uN]
   int inverted = 0;               ///< elements with a corner inside out
   double volume_mm3 = 0;
+  Vec3 tool_force;              ///< of the arms of forceps on it, W [uN]
+  double tool_gap_mm = 1e9;     ///< from its surface to that of the nearest arm; negative: pressed in
 };
 
 /// One hole that a thread runs through, as of the last step.

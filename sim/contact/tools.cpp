@@ -1,0 +1,200 @@
+#include "sim/contact/tools.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/soft_body.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kLeastApart = 0.1;  // of a sphere's radius, from the axis to the surface of a body that it can touch
+
+bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radius, const Bodies& bodies) {
+  for (std::size_t b = 0; b < bodies.count; ++b) {
+    if (!bodies.soft_of(b)) continue;
+    for (std::size_t i = 0; i < axis.size(); ++i) {
+      const double keep = kLeastApart * radius[i];
+      if (bodies.body[b]->box_distance(axis[i], axis[i]) > keep) continue;
+      if (bodies.body[b]->signed_distance(axis[i]) < keep) return false;
+      if (i > 0 && bodies.body[b]->nearest(axis[i - 1], axis[i]).distance < keep) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Tools::Tools(std::size_t most_contacts) : contacts_(most_contacts) {}
+
+void Tools::add(std::vector<double> radius, double compliance) {
+  Tool tool;
+  tool.radius = std::move(radius);
+  tool.compliance = compliance;
+  for (std::vector<Vector3d>* v : {&tool.from, &tool.to, &tool.now, &tool.next, &tool.began})
+    v->assign(tool.radius.size(), Vector3d(0, 0, 0));
+  tools_.push_back(std::move(tool));
+  active_.reserve(tools_.size());
+  strands_.reserve(tools_.size());
+  trial_.resize(tools_.size());
+}
+
+void Tools::lead(std::size_t tool, const Vector3d* to) noexcept {
+  Tool& t = tools_[tool];
+  std::copy_n(to, t.to.size(), t.to.begin());
+  if (t.there) return;
+  t.there = true;
+  t.free = false;
+  t.from = t.now = t.to;
+  t.given.setZero();
+}
+
+void Tools::leave(std::size_t tool) noexcept {
+  tools_[tool].there = false;
+}
+
+void Tools::begin(const Bodies& bodies) noexcept {
+  std::size_t active = 0;
+  bool same = true;
+  for (std::size_t k = 0; k < tools_.size(); ++k) {
+    Tool& t = tools_[k];
+    t.given_before = t.given;
+    t.began = t.from;
+    if (!t.there) continue;
+    // Never inside again: every motion is proven.
+    if (!t.free) t.free = outside(t.from, t.radius, bodies);
+    if (!t.free) continue;
+    same = same && active < active_.size() && active_[active] == k;
+    if (active == active_.size()) active_.push_back(k);
+    active_[active++] = k;
+  }
+  same = same && active == active_.size();
+  active_.resize(active);
+  if (!same) contacts_.contacts().clear();
+  place(0);
+}
+
+void Tools::place(double part) noexcept {
+  strands_.clear();
+  for (const std::size_t k : active_) {
+    Tool& t = tools_[k];
+    for (std::size_t i = 0; i < t.now.size(); ++i) t.now[i] = t.from[i] + part * (t.to[i] - t.from[i]) + t.given;
+    const auto [least, most] = std::minmax_element(t.radius.begin(), t.radius.end());
+    strands_.push_back({.x = t.now.data(),
+                        .vertices = t.now.size(),
+                        .radius = *most,
+                        .rest_length = (t.now[1] - t.now[0]).norm(),
+                        .radii = t.radius.data(),
+                        .thinnest = *least});
+  }
+}
+
+double Tools::furthest() const noexcept {
+  double most = 0;
+  for (const std::size_t k : active_)
+    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
+      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
+  return std::sqrt(most);
+}
+
+double Tools::least_radius() const noexcept {
+  double least = 1e9;
+  for (const Strand& s : strands_) least = std::min(least, s.thinnest);
+  return least;
+}
+
+std::size_t Tools::find(double part, const Bodies& bodies, double reach) noexcept {
+  place(part);
+  return contacts_.find(strands_.data(), strands_.size(), bodies, reach, nullptr, true);
+}
+
+void Tools::clear_forces() noexcept {
+  for (Tool& t : tools_) t.force.setZero();
+}
+
+Vector3d Tools::ahead(const StrandContact& at, double part) const noexcept {
+  const Tool& t = touching(at);
+  const Strand& s = strands_[at.pair.strand_a];
+  return part * (place_on(t.to.data(), s, at.pair.edge_a, at.sa) - place_on(t.from.data(), s, at.pair.edge_a, at.sa)) +
+         t.gives();
+}
+
+Vector3d Tools::so_far(const StrandContact& at, double part) const noexcept {
+  const Tool& t = touching(at);
+  const Strand& s = strands_[at.pair.strand_a];
+  return part * (place_on(t.to.data(), s, at.pair.edge_a, at.sa) - place_on(t.from.data(), s, at.pair.edge_a, at.sa)) +
+         t.given - t.given_before;
+}
+
+double Tools::furthest_give() const noexcept {
+  double most = 0;
+  for (const std::size_t k : active_) most = std::max(most, tools_[k].gives().norm());
+  return most;
+}
+
+const Vector3d* const* Tools::trial(double part, double fraction) noexcept {
+  for (std::size_t a = 0; a < active_.size(); ++a) {
+    Tool& t = tools_[active_[a]];
+    for (std::size_t i = 0; i < t.now.size(); ++i)
+      t.next[i] = t.now[i] + fraction * (part * (t.to[i] - t.from[i]) + t.gives());
+    trial_[a] = t.next.data();
+  }
+  return trial_.data();
+}
+
+const Vector3d* const* Tools::trial_back(double part, double fraction) noexcept {
+  for (std::size_t a = 0; a < active_.size(); ++a) {
+    Tool& t = tools_[active_[a]];
+    const Vector3d given = t.given_before + fraction * (t.given - t.given_before);
+    for (std::size_t i = 0; i < t.now.size(); ++i)
+      t.next[i] = t.from[i] + fraction * part * (t.to[i] - t.from[i]) + given;
+    trial_[a] = t.next.data();
+  }
+  return trial_.data();
+}
+
+void Tools::advance(double fraction) noexcept {
+  for (const std::size_t k : active_) tools_[k].given += fraction * tools_[k].gives();
+}
+
+void Tools::go_back(double fraction) noexcept {
+  for (const std::size_t k : active_) {
+    Tool& t = tools_[k];
+    t.given = t.given_before + fraction * (t.given - t.given_before);
+  }
+}
+
+void Tools::finish(double part) noexcept {
+  for (std::size_t k = 0; k < tools_.size(); ++k) {
+    Tool& t = tools_[k];
+    if (!t.there) continue;
+    if (std::find(active_.begin(), active_.end(), k) == active_.end()) {
+      t.from = t.to;
+      continue;
+    }
+    for (std::size_t i = 0; i < t.from.size(); ++i) {
+      t.from[i] += part * (t.to[i] - t.from[i]);
+      t.now[i] = t.from[i] + t.given;
+    }
+  }
+}
+
+void Tools::shorten(double fraction) noexcept {
+  go_back(fraction);
+  for (const std::size_t k : active_)
+    for (std::size_t i = 0; i < tools_[k].from.size(); ++i)
+      tools_[k].from[i] = tools_[k].began[i] + fraction * (tools_[k].from[i] - tools_[k].began[i]);
+}
+
+void Tools::add_to(StateHash& hash) const noexcept {
+  for (const Tool& t : tools_) {
+    hash.add(static_cast<std::uint64_t>(t.there) << 1 | static_cast<std::uint64_t>(t.free));
+    if (!t.there) continue;
+    hash.bytes(t.from.data(), sizeof(Vector3d) * t.from.size());
+    hash.bytes(t.given.data(), sizeof(double) * 3);
+  }
+  for (const BodyContact& c : contacts_.contacts()) hash.bytes(c.contact.force.data(), sizeof(double) * 3);
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,91 @@
+#pragma once
+/// Stiff tools against bodies that deform: the arms of forceps on tissue.
+///
+/// A tool is a straight row of spheres joined by cones, a strand that does not bend. It is led from where it was to
+/// where the hand has it, and the hand gives way a little:
+///
+///   x_i = from_i + part (to_i - from_i) + d,   d = compliance * (what bodies push it with)
+///
+/// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it by
+/// friction. Contacts are found as those of strands with bodies are (body_contacts.hpp). A tool that appears inside a
+/// body touches nothing until it has left it.
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/hash.hpp"
+#include "sim/contact/body_contacts.hpp"
+#include "sim/contact/strand.hpp"
+
+namespace ligature::contact {
+
+class Tools {
+ public:
+  explicit Tools(std::size_t most_contacts);
+
+  /// One more, which is not there yet. @param radius of its spheres [mm] @param compliance of the hand [mm/uN]
+  void add(std::vector<double> radius, double compliance);
+  std::size_t count() const noexcept { return tools_.size(); }
+  std::size_t spheres(std::size_t tool) const noexcept { return tools_[tool].radius.size(); }
+
+  // ---- between steps
+  /// Where it shall be at the end of the step; one that was not there appears there. @param to W [mm]  (spheres)
+  void lead(std::size_t tool, const Vector3d* to) noexcept;
+  void leave(std::size_t tool) noexcept;
+  /// By how much the hand gave way [mm].
+  const Vector3d& given(std::size_t tool) const noexcept { return tools_[tool].given; }
+
+  // ---- in a step
+  /// Begins it, again where it was begun: which tools touch bodies at all.
+  void begin(const Bodies& bodies) noexcept;
+  bool any() const noexcept { return !strands_.empty(); }
+  double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
+  double least_radius() const noexcept;
+  /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
+  std::size_t find(double part, const Bodies& bodies, double reach) noexcept;
+  /// pair = {number among strands(), edge, kNoStrand, body}
+  std::vector<BodyContact>& contacts() noexcept { return contacts_.contacts(); }
+  const std::vector<BodyContact>& contacts() const noexcept { return contacts_.contacts(); }
+  const std::vector<Strand>& strands() const noexcept { return strands_; }
+
+  void clear_forces() noexcept;
+  void push(const StrandContact& at, const Vector3d& force) noexcept { touching(at).force += force; }
+  double compliance(const StrandContact& at) const noexcept { return touching(at).compliance; }
+  /// Motion of the place of a contact: led by a further part, and giving way as the forces pushed so far say.
+  Vector3d ahead(const StrandContact& at, double part) const noexcept;
+  /// ... and since the start of the step, after this part of the way.
+  Vector3d so_far(const StrandContact& at, double part) const noexcept;
+  double furthest_give() const noexcept;  ///< that the hands are still to give way [mm]
+  /// Where spheres go by a fraction of ahead(). @returns one array a strand
+  const Vector3d* const* trial(double part, double fraction) noexcept;
+  /// Where spheres go when they go back to this fraction of what they have moved in the step.
+  const Vector3d* const* trial_back(double part, double fraction) noexcept;
+  void advance(double fraction) noexcept;
+  void go_back(double fraction) noexcept;
+  /// Ends the step: this part of the way was made.
+  void finish(double part) noexcept;
+  /// Takes back all but a fraction of a step that was finished.
+  void shorten(double fraction) noexcept;
+
+  void add_to(StateHash& hash) const noexcept;
+
+ private:
+  struct Tool {
+    std::vector<double> radius;
+    double compliance = 0;
+    bool there = false, free = false;  ///< free: outside of all bodies since it appeared
+    std::vector<Vector3d> from, to, now, next, began;
+    Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
+    Vector3d gives() const noexcept { return compliance * force - given; }
+  };
+  Tool& touching(const StrandContact& at) noexcept { return tools_[active_[at.pair.strand_a]]; }
+  const Tool& touching(const StrandContact& at) const noexcept { return tools_[active_[at.pair.strand_a]]; }
+  void place(double part) noexcept;
+
+  std::vector<Tool> tools_;
+  std::vector<std::size_t> active_;  ///< those that may touch something
+  std::vector<Strand> strands_;      ///< of these
+  std::vector<const Vector3d*> trial_;
+  BodyContacts contacts_;
+};
+
+}  // namespace ligature::contact
