@@ -12,6 +12,9 @@ namespace ligature {
 
 inline constexpr std::size_t kMaxSnapshotVertices = 4096;
 inline constexpr std::size_t kMaxThreads = 8;
+inline constexpr std::size_t kMaxSurfaces = 4;
+inline constexpr std::size_t kMaxSurfaceVertices = 8192;  ///< of all tissues
+inline constexpr std::size_t kMaxHoles = 64;
 
 struct SnapshotVertex {
   float x = 0, y = 0, z = 0;  ///< p_WV_W [mm]
@@ -25,6 +28,18 @@ struct SnapshotThread {
   /// Its stiff end of wire: vertices of it, counted from first_vertex on; none: needle_count 0.
   std::uint32_t needle_first = 0, needle_count = 0;
   float needle_radius_mm = 0;
+};
+
+/// The surface of a tissue; which triangles it has is told once (tissue_surface.hpp).
+struct SnapshotTissue {
+  std::uint32_t first_vertex = 0;  ///< index into SceneSnapshot::surface
+  std::uint32_t vertex_count = 0;  ///< 0: the picture has no room for it
+};
+
+/// Where a thread goes into a wall or comes out of it.
+struct SnapshotHole {
+  SnapshotVertex place;  ///< its centre
+  float radius_mm = 0;
 };
 
 struct SnapshotForceps {
@@ -47,6 +62,9 @@ struct SceneSnapshot {
   std::array<SnapshotForceps, kInstruments> forceps;
   FixedVector<SnapshotThread, kMaxThreads> threads;
   FixedVector<SnapshotVertex, kMaxSnapshotVertices> vertices;
+  FixedVector<SnapshotTissue, kMaxSurfaces> tissues;
+  FixedVector<SnapshotVertex, kMaxSurfaceVertices> surface;
+  FixedVector<SnapshotHole, kMaxHoles> holes;
 };
 
 }  // namespace ligature

@@ -143,6 +143,22 @@ std::size_t World::tissue_count() const noexcept {
   return state_->tissues.size();
 }
 
+std::vector<TissueSurface> World::tissue_surfaces() const {
+  std::vector<TissueSurface> out;
+  for (std::size_t k = 0; k < state_->tissues.size(); ++k) {
+    const tissue::TissueModel& model = state_->tissues[k].model();
+    TissueSurface& shown = out.emplace_back();
+    for (std::size_t v = 0; v < state_->surface_vertices[k]; ++v) shown.rest.push_back(shown_at(model.nodes[v]));
+    for (const tissue::SurfaceTriangle& f : model.surface)
+      shown.triangles.push_back({f.node, f.part == tissue::SurfacePart::outer   ? WallPart::outside
+                                         : f.part == tissue::SurfacePart::inner ? WallPart::inside
+                                                                                : WallPart::cut});
+    for (const std::uint32_t v : model.fixed)
+      if (v < shown.rest.size()) shown.held.push_back(v);
+  }
+  return out;
+}
+
 TissueMeasure World::measure_tissue(std::size_t number) const {
   const State& s = *state_;
   const tissue::Tissue& t = s.tissues[number];
@@ -181,19 +197,15 @@ std::vector<RingMeasure> World::rings() const {
   std::vector<RingMeasure> out;
   for (std::size_t i = 0; i < rings.list().size(); ++i) {
     const contact::Ring& r = rings.list()[i];
-    const tissue::Tissue& t = s.tissues[r.body - (s.obstacles.size() - s.tissues.size())];
     const rod::RodModel& model = s.threads[r.strand].model;
     RingMeasure m;
     m.thread = r.strand;
-    m.tissue = static_cast<std::size_t>(&t - s.tissues.data());
+    m.tissue = r.body - (s.obstacles.size() - s.tissues.size());
     m.suture = r.channel;
     const double edge = std::min(std::floor(r.u), static_cast<double>(model.edges() - 1));
     const auto i0 = static_cast<std::size_t>(edge);
     m.s_mm = model.rest_arc(i0) + (r.u - edge) * model.edge_length(i0);
-    Vector3d place = Vector3d::Zero();
-    for (std::size_t k = 0; k < 3; ++k)
-      place += r.on.weight[static_cast<Eigen::Index>(k)] * t.x()[t.surface().triangle(r.on.triangle)[k]];
-    m.place = from_eigen(place);
+    m.place = from_eigen(s.hole_of(r));
     m.force = from_eigen(rings.contacts()[i].force);
     m.sliding = rings.contacts()[i].sliding;
     m.left = r.left;

@@ -102,6 +102,10 @@ inline std::pair<std::size_t, std::size_t> needle_vertices(const Thread& t) noex
   return {static_cast<std::size_t>(std::max(0.0, first)), std::min(static_cast<std::size_t>(last), t.x0.size() - 1)};
 }
 
+inline SnapshotVertex shown_at(const Vector3d& x) noexcept {
+  return {static_cast<float>(x.x()), static_cast<float>(x.y()), static_cast<float>(x.z())};
+}
+
 /// A cut to come, with memory for what it makes: two pieces, or of a closed thread one.
 struct Cut {
   double time_s = 0;
@@ -150,6 +154,7 @@ struct World::State {
   std::vector<contact::StepProblem> problems;
   std::uint32_t channels = 0;                    // that were ever there: the number of the next
   std::vector<tissue::Tissue> tissues;           // their surfaces are the last of the obstacles
+  std::vector<std::size_t> surface_vertices;     // of each
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
@@ -206,6 +211,8 @@ struct World::State {
   void undo_tissues(double fraction) noexcept;
   void finish_tissues() noexcept;
   void pierce(StepReport& report) noexcept;
+  Vector3d hole_of(const contact::Ring& ring) const noexcept;
+  void show_tissues(SceneSnapshot& out) const noexcept;
   // drive
   void apply_schedule() noexcept;
   void add_obstacle(contact::Obstacle body, const ObstacleParams& params);

@@ -64,6 +64,7 @@ Result<void> World::State::add_tissues() {
     auto made = tissue::Tissue::create(std::move(*model), how);
     if (!made) return usage_error(name_of(p, k) + ": " + made.error().message);
     tissues.push_back(std::move(*made));
+    surface_vertices.push_back(tissues.back().surface().vertices());
     add_obstacle(contact::Obstacle::soft(tissues.back().surface()), {});
     obstacles.back().soft = &tissues.back();
   }
@@ -214,6 +215,30 @@ bool World::State::apart_from_tissues() noexcept {
 
 void World::State::undo_tissues(double fraction) noexcept {
   for (tissue::Tissue& t : tissues) t.go_back(fraction);
+}
+
+Vector3d World::State::hole_of(const contact::Ring& ring) const noexcept {
+  const tissue::Tissue& body = tissues[ring.body - (obstacles.size() - tissues.size())];
+  const auto& corner = body.model().surface[ring.on.triangle].node;
+  Vector3d place = Vector3d::Zero();
+  for (std::size_t k = 0; k < 3; ++k) place += ring.on.weight[static_cast<Eigen::Index>(k)] * body.x()[corner[k]];
+  return place;
+}
+
+// What is too large for the picture is left out of it whole.
+void World::State::show_tissues(SceneSnapshot& out) const noexcept {
+  static_assert(kMaxTissues <= kMaxSurfaces && 2 * kMaxSutures <= kMaxHoles);
+  out.tissues.clear();
+  out.surface.clear();
+  out.holes.clear();
+  for (std::size_t k = 0; k < tissues.size(); ++k) {
+    const std::size_t count = surface_vertices[k], first = out.surface.size();
+    const bool fits = first + count <= kMaxSurfaceVertices;
+    out.tissues.push_back({static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(fits ? count : 0)});
+    for (std::size_t v = 0; fits && v < count; ++v) out.surface.push_back(shown_at(tissues[k].x()[v]));
+  }
+  for (const contact::Ring& ring : coupled[0].rings().list())
+    if (!ring.left) out.holes.push_back({shown_at(hole_of(ring)), static_cast<float>(ring.radius)});
 }
 
 void World::State::finish_tissues() noexcept {

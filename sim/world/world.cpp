@@ -403,9 +403,9 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
         shown.radius_mm = static_cast<float>(t.model.radius_at(first > 0 ? 0 : t.x0.size() - 1));
     }
     out.threads.push_back(shown);
-    for (const Vector3d& x : t.state.x)
-      out.vertices.push_back({static_cast<float>(x.x()), static_cast<float>(x.y()), static_cast<float>(x.z())});
+    for (const Vector3d& x : t.state.x) out.vertices.push_back(shown_at(x));
   }
+  s.show_tissues(out);
 }
 
 std::uint64_t World::state_hash() const noexcept {

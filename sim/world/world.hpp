@@ -12,6 +12,7 @@
 #include "sim/contract/instrument_sample.hpp"
 #include "sim/contract/scene_snapshot.hpp"
 #include "sim/contract/step_report.hpp"
+#include "sim/contract/tissue_surface.hpp"
 #include "sim/world/params.hpp"
 
 namespace ligature::world {
@@ -119,6 +120,8 @@ class World {
   std::vector<ClampMeasure> clamps() const;
   std::vector<ContactMeasure> contacts() const;
   std::size_t tissue_count() const noexcept;
+  /// What snapshots tell of tissues, but for where they are now; in their order.
+  std::vector<TissueSurface> tissue_surfaces() const;
   TissueMeasure measure_tissue(std::size_t tissue) const;
   /// The two of a suture side by side, sutures in their order.
   std::vector<RingMeasure> rings() const;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <memory>
 
 #include "tests/sim/thread_scene.hpp"
 
@@ -45,6 +46,12 @@ struct Course {
     }
   }
 };
+
+std::unique_ptr<SceneSnapshot> seen(const World& world) {
+  auto scene = std::make_unique<SceneSnapshot>();
+  world.snapshot(*scene);
+  return scene;
+}
 
 WorldParams sling() {
   WorldParams p = scene();
@@ -217,6 +224,52 @@ TEST(TissueThread, ANeedleThatIsNotPressedHardEnoughOnlyDentsTheWall) {
   EXPECT_TRUE(run.world.rings().empty());
   EXPECT_GT(run.world.measure_tissue(0).displacement_mm, 0.02);
   EXPECT_EQ(run.found, 0u);
+}
+
+TEST(TissueThread, IsInTheSnapshotWhereItIs) {
+  Course c = Course::start(stitch(20, 20));
+  const auto surfaces = c.world.tissue_surfaces();
+  ASSERT_EQ(surfaces.size(), 1u);
+  const TissueSurface& surface = surfaces[0];
+  EXPECT_EQ(surface.rest.size(), 2u * 20 * 21);
+  EXPECT_EQ(surface.held.size(), 2u * 20) << "the first end";
+  EXPECT_EQ(surface.triangles.size(), 2 * surface.rest.size()) << "closed, with one hole through it";
+  for (const TissueTriangle& t : surface.triangles) {
+    const auto radius = [&](std::size_t k) {
+      return std::hypot(surface.rest[t.vertex[k]].y, surface.rest[t.vertex[k]].z);
+    };
+    for (std::size_t k = 0; k < 3; ++k) {
+      if (t.part == WallPart::outside) {
+        EXPECT_GT(radius(k), 0.49f);
+      }
+      if (t.part == WallPart::inside) {
+        EXPECT_LT(radius(k), 0.41f);
+      }
+    }
+  }
+  const auto largest_shift = [&] {
+    const auto scene = seen(c.world);
+    EXPECT_EQ(scene->tissues.size(), 1u);
+    EXPECT_EQ(scene->tissues[0].vertex_count, surface.rest.size());
+    double shift = 0;
+    for (std::size_t v = 0; v < surface.rest.size(); ++v) {
+      const SnapshotVertex &now = scene->surface[v], &rest = surface.rest[v];
+      shift = std::max(shift, static_cast<double>(std::hypot(now.x - rest.x, now.y - rest.y, now.z - rest.z)));
+    }
+    return shift;
+  };
+  EXPECT_NEAR(largest_shift(), 0, 1e-6);
+  const auto scene = seen(c.world);
+  ASSERT_EQ(scene->holes.size(), 2u);
+  EXPECT_NEAR(scene->holes[0].place.x, 3.5, 0.01);
+  EXPECT_NEAR(scene->holes[0].radius_mm, 0.03, 1e-6);
+  c.steps(10);
+  // Nodes between the wall's faces move too, but none further than those of its surface does here.
+  EXPECT_GT(largest_shift(), 0.05);
+  EXPECT_NEAR(largest_shift(), c.world.measure_tissue(0).displacement_mm, 1e-5);
+  const auto rings = c.world.rings();
+  const auto after = seen(c.world);
+  EXPECT_NEAR(after->holes[1].place.z, rings[1].place.z, 1e-5);
 }
 
 TEST(TissueThread, RepeatsBitForBit) {
