@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "render/soft.hpp"
+
 namespace ligature::render {
 namespace {
 
@@ -32,9 +34,22 @@ void quad(Mesh& mesh, std::uint32_t a, std::uint32_t b, std::uint32_t c, std::ui
   mesh.indices.insert(mesh.indices.end(), {a, b, c, a, c, d});
 }
 
-/// A box with bevelled edges: axes are half extents.
+/// A box with bevelled edges and corners: axes are half extents.
 void add_box(Mesh& mesh, Vec3 centre, Vec3 ax, Vec3 ay, Vec3 az, double bevel, Material material) {
   const std::array<Vec3, 3> axis{ax, ay, az};
+  for (int corner = 0; corner < 8; ++corner) {
+    std::array<Vec3, 3> out;
+    for (std::size_t k = 0; k < 3; ++k) out[k] = ((corner >> k & 1) != 0 ? 1.0 : -1.0) * axis[k];
+    const Vec3 n = unit(unit(out[0]) + unit(out[1]) + unit(out[2]));
+    std::array<std::uint32_t, 3> at{};
+    for (std::size_t k = 0; k < 3; ++k) {
+      const Vec3 &u = out[(k + 1) % 3], &v = out[(k + 2) % 3];
+      at[k] = add(mesh, centre + out[k] + (1 - bevel / norm(u)) * u + (1 - bevel / norm(v)) * v, n, 0, 0, material,
+                  Part::body);
+    }
+    if (dot(cross(out[0], out[1]), out[2]) < 0) std::swap(at[1], at[2]);
+    mesh.indices.insert(mesh.indices.end(), {at[0], at[1], at[2]});
+  }
   for (std::size_t k = 0; k < 3; ++k) {
     const Vec3 n0 = axis[k], u0 = axis[(k + 1) % 3], v0 = axis[(k + 2) % 3];
     const double u1 = 1 - bevel / norm(u0), v1 = 1 - bevel / norm(v0), n1 = 1 - bevel / norm(n0);
@@ -220,6 +235,22 @@ Mesh forceps_mesh(const ForcepsShape& shape) {
   add_arm(mesh, shape, Part::plus);
   add_arm(mesh, shape, Part::minus);
   add_box(mesh, shape.hinge_p_T + Vec3{-4, 0, 0}, {6, 0, 0}, {0, 2.6, 0}, {0, 0, 4.3}, 0.7, Material::steel);
+  return mesh;
+}
+
+Mesh clamps_mesh(std::span<const TissueSurface> tissues, double bench_z_mm) {
+  Mesh mesh;
+  const Vec3 up{0, 0, 1};
+  for (const TissueSurface& tissue : tissues)
+    for (const CutEnd& end : cut_ends(tissue)) {
+      if (!end.held || std::abs(end.normal.z) > 0.7) continue;
+      const double radius = end.radius, top = end.centre.z + 1.25 * radius;
+      if (!(top > bench_z_mm)) continue;
+      const Vec3 across = unit(cross(up, end.normal)), level = cross(across, up);
+      const Vec3 middle{end.centre.x, end.centre.y, 0.5 * (bench_z_mm + top)};
+      add_box(mesh, middle, (0.45 * radius) * level, (1.6 * radius) * across, (0.5 * (top - bench_z_mm)) * up,
+              0.12 * radius, Material::clamp);
+    }
   return mesh;
 }
 

@@ -2,9 +2,11 @@
 /// How the stereo picture looks. Plain parameters; `config` fills them from the profile.
 #include <array>
 #include <string>
+#include <vector>
 
 #include "sim/base/geometry.hpp"
 #include "sim/contract/instrument_sample.hpp"
+#include "sim/contract/tissue_surface.hpp"
 
 namespace ligature::render {
 
@@ -19,7 +21,7 @@ struct MicroscopeParams {
   double convergence_mm = 200;    ///< distance of the plane of zero parallax, along the view axis
 };
 
-struct VesselParams {  ///< drawn only: the physics of tissue is a later room
+struct VesselParams {  ///< drawn only, for scenes without tissue
   bool present = true;
   Vec3 from_p_W{-14, 14, 1.2};
   Vec3 to_p_W{14, 14, 1.2};
@@ -48,6 +50,7 @@ struct RenderParams {
   VesselParams vessel;
   Vec3 bench_point_W;
   std::array<ForcepsShape, kInstruments> forceps;
+  std::vector<TissueSurface> tissues;  ///< those that snapshots will tell of, in their order
 };
 
 }  // namespace ligature::render

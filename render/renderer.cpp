@@ -4,9 +4,11 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "render/mesh.hpp"
 #include "render/overlay.hpp"
+#include "render/soft.hpp"
 #include "render/tube.hpp"
 #include "render/vulkan/presenter.hpp"
 #include "render/vulkan/shaders.hpp"
@@ -24,19 +26,26 @@ constexpr std::size_t kModels = 3 * kInstruments + 1;
 constexpr std::size_t kIdentityModel = kModels - 1;
 constexpr std::size_t kMaxFixedRings = kInstruments * 2 * kArmStations + 5 * 4;
 constexpr std::size_t kMaxRings = kMaxThreadRings + kMaxFixedRings;
+constexpr std::int32_t kLight = 2;        ///< the third eye
+constexpr double kLightReach = 0.9;       ///< half the width of what the key light's pictures hold, in fields of view
+constexpr std::uint32_t kSoftPieces = 4;  ///< parts that an edge of tissue is drawn in ...
+constexpr std::uint32_t kFewPieces = 2;   ///< ... where a processor draws it
+constexpr VkFormat kShadeFormat = VK_FORMAT_D16_UNORM;  ///< one that every device has for this
 
 /// The same layout as Frame in frame.glsl (std140).
 struct FrameUniform {
-  std::array<Mat4, 2> clip_W;
-  std::array<std::array<float, 4>, 2> eye_p_W;
+  std::array<Mat4, 3> clip_W;
+  std::array<std::array<float, 4>, 3> eye_p_W;
   std::array<float, 4> to_light_W;
   std::array<float, 4> to_microscope_W;
   std::array<float, 4> target_p_W;
   std::array<float, 4> bench;
   std::array<std::array<float, 4>, 8> corner_p_W;
   std::array<Mat4, kModels> model_W;
+  std::array<std::array<float, 4>, kMaxHoles> holes;
+  std::array<std::int32_t, 4> holes_count;
 };
-static_assert(sizeof(FrameUniform) == 64 * (2 + kModels) + 16 * 14);
+static_assert(sizeof(FrameUniform) == 64 * (3 + kModels) + 16 * (16 + kMaxHoles));
 
 struct Push {
   std::int32_t eye = 0, first = 0, model = 0, status = 0;
@@ -131,6 +140,19 @@ Result<void> check(const RenderParams& p) {
   };
   for (const Result<void>& c : checks)
     if (!c) return unexpected(c.error());
+  std::size_t surface_vertices = 0;
+  for (const TissueSurface& t : p.tissues) {
+    surface_vertices += t.rest.size();
+    for (const TissueTriangle& triangle : t.triangles)
+      for (const std::uint32_t v : triangle.vertex)
+        if (v >= t.rest.size()) return usage_error("a tissue's triangle has a vertex that is not there");
+    for (const std::uint32_t v : t.held)
+      if (v >= t.rest.size()) return usage_error("a tissue is held at a vertex that is not there");
+  }
+  if (surface_vertices > kMaxSurfaceVertices || p.tissues.size() > kMaxSurfaces)
+    return usage_error("the tissues' surfaces have " + std::to_string(surface_vertices) +
+                       " vertices, a picture shows at most " + std::to_string(kMaxSurfaceVertices) +
+                       ": give them fewer elements");
   for (const ForcepsShape& f : p.forceps) {
     const Result<void> shape[] = {
         within("hinge_p_T.x", f.hinge_p_T.x, -1000, -10), within("tip_radius_mm", f.tip_radius_mm, 0.01, 10),
@@ -151,13 +173,19 @@ struct Renderer::State {
   Result<void> make_geometry();
   Result<void> make_pipelines();
   Result<VkPipeline> make_pipeline(ShaderName vertex, ShaderName fragment, int kind);
+  Result<void> make_shades();
   Outcome frame(const SceneSnapshot* scene, std::string_view message) noexcept;
   void write_scene(const SceneSnapshot& scene);
   void write_vessel_shadow(std::size_t& rings);
   void write_forceps(std::size_t i, const SnapshotForceps& forceps, std::size_t& rings);
   void record(bool scene);
   void draw_scene(const Pass& pass);
-  void draw_mesh(const Pass& pass, const DrawRange& range, std::int32_t model, std::int32_t status);
+  void draw_soft(std::int32_t eye);
+  void draw_threads(std::int32_t eye);
+  void record_shades(bool scene);
+  void point_light(FrameUniform& u, Vec3 key);
+  void draw_mesh(std::int32_t eye, const DrawRange& range, std::int32_t model, std::int32_t status);
+  void bind_meshes();
   void push(std::int32_t eye, std::int32_t first, std::int32_t model, std::int32_t status);
 
   RenderParams params;
@@ -172,19 +200,25 @@ struct Renderer::State {
   std::unique_ptr<Presenter> presenter;
   std::vector<Pass> passes;
   EyeImages eyes;
-  MappedBuffer uniform, rings, marks, vertices, indices, tube_indices;
+  MappedBuffer uniform, rings, marks, vertices, indices, tube_indices, corners, soft_vertices, soft_indices;
+  Image tissue_shade, tool_shade;  ///< depths as the key light sees them; one pixel where there is no tissue
+  VkSampler shade_sampler = VK_NULL_HANDLE;
+  std::uint32_t shade_size = 1;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   VkDescriptorPool pool = VK_NULL_HANDLE;
   VkDescriptorSet set = VK_NULL_HANDLE;
   VkPipelineLayout layout = VK_NULL_HANDLE;
   VkPipeline bench = VK_NULL_HANDLE, shadow = VK_NULL_HANDLE, tube = VK_NULL_HANDLE, steel = VK_NULL_HANDLE,
-             tissue = VK_NULL_HANDLE, ghost_depth = VK_NULL_HANDLE, ghost = VK_NULL_HANDLE, mark = VK_NULL_HANDLE;
+             tissue = VK_NULL_HANDLE, ghost_depth = VK_NULL_HANDLE, ghost = VK_NULL_HANDLE, mark = VK_NULL_HANDLE,
+             soft_tissue = VK_NULL_HANDLE, shade_soft = VK_NULL_HANDLE, shade_tube = VK_NULL_HANDLE,
+             shade_mesh = VK_NULL_HANDLE;
   VkCommandPool command_pool = VK_NULL_HANDLE;
   VkCommandBuffer commands = VK_NULL_HANDLE;
   VkFence fence = VK_NULL_HANDLE;
 
   std::array<DrawRange, kInstruments> forceps_range;
-  DrawRange vessel_range;
+  DrawRange vessel_range, clamps_range;
+  std::optional<SoftMesh> soft;  ///< when there is tissue
   std::array<std::array<ArmStation, kArmStations>, kInstruments> stations;
 
   // Of the frame being drawn.
@@ -232,6 +266,7 @@ Result<void> Renderer::State::open() {
 
   if (auto r = make_passes(); !r) return r;
   if (auto r = make_geometry(); !r) return r;
+  if (auto r = make_shades(); !r) return r;
   if (auto r = make_pipelines(); !r) return r;
 
   VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -306,6 +341,8 @@ Result<void> Renderer::State::make_geometry() {
     stations[i] = arm_stations(params.forceps[i]);
   }
   vessel_range = append(vessel_mesh(params.vessel, params.bench_point_W.z));
+  clamps_range = append(clamps_mesh(params.tissues, params.bench_point_W.z));
+  if (!params.tissues.empty()) soft.emplace(params.tissues, device->is_cpu ? kFewPieces : kSoftPieces);
 
   // Two triangles per side between neighbouring rings, outside facing out.
   std::vector<std::uint32_t> sweep;
@@ -333,15 +370,61 @@ Result<void> Renderer::State::make_geometry() {
     return r;
   if (auto r = make(indices, all_indices.size() * 4, VK_BUFFER_USAGE_INDEX_BUFFER_BIT, all_indices.data()); !r)
     return r;
-  return make(tube_indices, sweep.size() * 4, VK_BUFFER_USAGE_INDEX_BUFFER_BIT, sweep.data());
+  if (auto r = make(tube_indices, sweep.size() * 4, VK_BUFFER_USAGE_INDEX_BUFFER_BIT, sweep.data()); !r) return r;
+  const std::size_t count = soft ? soft->corners() : 1;
+  if (auto r = make(corners, count * sizeof(SoftCorner), VK_BUFFER_USAGE_STORAGE_BUFFER_BIT, nullptr); !r) return r;
+  if (!soft) return {};
+  soft->place_at_rest(corners.as<SoftCorner>());
+  if (auto r = make(soft_vertices, soft->vertices().size() * sizeof(SoftVertex), VK_BUFFER_USAGE_VERTEX_BUFFER_BIT,
+                    soft->vertices().data());
+      !r)
+    return r;
+  return make(soft_indices, soft->indices().size() * 4, VK_BUFFER_USAGE_INDEX_BUFFER_BIT, soft->indices().data());
+}
+
+Result<void> Renderer::State::make_shades() {
+  // About a texel a pixel: the key light's pictures are 1.8 fields of view wide, the eye's is one high.
+  if (soft)
+    for (shade_size = 512; shade_size < 2 * eyes.height && shade_size < 4096;) shade_size *= 2;
+  for (Image* image : {&tissue_shade, &tool_shade}) {
+    auto made = Image::create(
+        *device, {kShadeFormat, shade_size, shade_size, 1, VK_SAMPLE_COUNT_1_BIT,
+                  VK_IMAGE_USAGE_DEPTH_STENCIL_ATTACHMENT_BIT | VK_IMAGE_USAGE_SAMPLED_BIT, VK_IMAGE_ASPECT_DEPTH_BIT});
+    if (!made) return unexpected(made.error());
+    *image = std::move(*made);
+  }
+  VkSamplerCreateInfo info_sampler{VK_STRUCTURE_TYPE_SAMPLER_CREATE_INFO};
+  info_sampler.magFilter = info_sampler.minFilter = VK_FILTER_LINEAR;
+  info_sampler.addressModeU = info_sampler.addressModeV = info_sampler.addressModeW =
+      VK_SAMPLER_ADDRESS_MODE_CLAMP_TO_BORDER;
+  info_sampler.borderColor = VK_BORDER_COLOR_FLOAT_OPAQUE_WHITE;
+  info_sampler.compareEnable = VK_TRUE;
+  info_sampler.compareOp = VK_COMPARE_OP_LESS_OR_EQUAL;
+  if (const VkResult r = device->vk.vkCreateSampler(device->handle, &info_sampler, nullptr, &shade_sampler);
+      r != VK_SUCCESS)
+    return unavailable("no Vulkan sampler: " + vk_name(r));
+  return {};
 }
 
 namespace {
-enum PipelineKind { kBench, kShadow, kTube, kMesh, kGhostDepth, kGhost, kMark };
+enum PipelineKind {
+  kBench,
+  kShadow,
+  kTube,
+  kMesh,
+  kSoft,
+  kGhostDepth,
+  kGhost,
+  kMark,
+  kShadeTube,
+  kShadeMesh,
+  kShadeSoft
+};
 }
 
 Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName fragment, int kind) {
-  const bool multiview = device->multiview;
+  const bool shade = kind == kShadeTube || kind == kShadeMesh || kind == kShadeSoft;
+  const bool multiview = device->multiview && !shade;
   std::array<VkShaderModule, 2> modules{};
   std::array<VkPipelineShaderStageCreateInfo, 2> stages{};
   for (std::size_t i = 0; i < 2; ++i) {
@@ -362,15 +445,24 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
   const auto sides = static_cast<std::int32_t>(kTubeSides);
   const VkSpecializationMapEntry entry{0, 0, sizeof sides};
   const VkSpecializationInfo special{1, &entry, sizeof sides, &sides};
-  if (kind == kTube) stages[0].pSpecializationInfo = &special;
+  const bool tubes_swept = kind == kTube || kind == kShadeTube, is_soft = kind == kSoft || kind == kShadeSoft;
+  if (tubes_swept) stages[0].pSpecializationInfo = &special;
 
-  const bool mesh = kind == kMesh || kind == kGhostDepth || kind == kGhost;
+  const bool mesh = kind == kMesh || kind == kGhostDepth || kind == kGhost || kind == kShadeMesh;
+  static_assert(sizeof(SoftVertex) == sizeof(MeshVertex));
   const VkVertexInputBindingDescription binding{0, sizeof(MeshVertex), VK_VERTEX_INPUT_RATE_VERTEX};
   const std::array<VkVertexInputAttributeDescription, 4> attributes{{
       {0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(MeshVertex, position)},
       {1, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(MeshVertex, normal)},
       {2, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(MeshVertex, along)},
       {3, 0, VK_FORMAT_R32G32_UINT, offsetof(MeshVertex, material)},
+  }};
+  const std::array<VkVertexInputAttributeDescription, 5> soft_attributes{{
+      {0, 0, VK_FORMAT_R32G32B32_UINT, offsetof(SoftVertex, corner)},
+      {1, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(SoftVertex, weight)},
+      {2, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(SoftVertex, rest)},
+      {3, 0, VK_FORMAT_R32_SFLOAT, offsetof(SoftVertex, depth)},
+      {4, 0, VK_FORMAT_R32_UINT, offsetof(SoftVertex, material)},
   }};
   VkPipelineVertexInputStateCreateInfo input{VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
   if (mesh) {
@@ -379,12 +471,18 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
     input.vertexAttributeDescriptionCount = static_cast<std::uint32_t>(attributes.size());
     input.pVertexAttributeDescriptions = attributes.data();
   }
+  if (is_soft) {
+    input.vertexBindingDescriptionCount = 1;
+    input.pVertexBindingDescriptions = &binding;
+    input.vertexAttributeDescriptionCount = static_cast<std::uint32_t>(soft_attributes.size());
+    input.pVertexAttributeDescriptions = soft_attributes.data();
+  }
   VkPipelineInputAssemblyStateCreateInfo assembly{VK_STRUCTURE_TYPE_PIPELINE_INPUT_ASSEMBLY_STATE_CREATE_INFO};
   assembly.topology =
-      mesh || kind == kTube ? VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST : VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
-  const VkViewport viewport{0, 0, static_cast<float>(params.eye_width_px), static_cast<float>(params.eye_height_px),
-                            0, 1};
-  const VkRect2D scissor{{0, 0}, {eyes.width, eyes.height}};
+      mesh || tubes_swept || is_soft ? VK_PRIMITIVE_TOPOLOGY_TRIANGLE_LIST : VK_PRIMITIVE_TOPOLOGY_TRIANGLE_STRIP;
+  const VkExtent2D size = shade ? VkExtent2D{shade_size, shade_size} : VkExtent2D{eyes.width, eyes.height};
+  const VkViewport viewport{0, 0, static_cast<float>(size.width), static_cast<float>(size.height), 0, 1};
+  const VkRect2D scissor{{0, 0}, size};
   VkPipelineViewportStateCreateInfo view{VK_STRUCTURE_TYPE_PIPELINE_VIEWPORT_STATE_CREATE_INFO};
   view.viewportCount = 1;
   view.pViewports = &viewport;
@@ -396,10 +494,11 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
   raster.frontFace = VK_FRONT_FACE_COUNTER_CLOCKWISE;
   raster.lineWidth = 1;
   VkPipelineMultisampleStateCreateInfo multisample{VK_STRUCTURE_TYPE_PIPELINE_MULTISAMPLE_STATE_CREATE_INFO};
-  multisample.rasterizationSamples = static_cast<VkSampleCountFlagBits>(device->samples);
+  multisample.rasterizationSamples =
+      shade ? VK_SAMPLE_COUNT_1_BIT : static_cast<VkSampleCountFlagBits>(device->samples);
   VkPipelineDepthStencilStateCreateInfo depth{VK_STRUCTURE_TYPE_PIPELINE_DEPTH_STENCIL_STATE_CREATE_INFO};
   depth.depthTestEnable = kind != kShadow && kind != kMark;
-  depth.depthWriteEnable = kind == kBench || kind == kTube || kind == kMesh || kind == kGhostDepth;
+  depth.depthWriteEnable = kind != kShadow && kind != kMark && kind != kGhost;
   depth.depthCompareOp = kind == kGhost ? VK_COMPARE_OP_EQUAL : VK_COMPARE_OP_LESS;
   VkPipelineColorBlendAttachmentState blend{};
   if (kind != kGhostDepth)
@@ -419,9 +518,10 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
   blending.pAttachments = &blend;
   VkPipelineRenderingCreateInfo rendering{VK_STRUCTURE_TYPE_PIPELINE_RENDERING_CREATE_INFO};
   rendering.viewMask = multiview ? 3 : 0;
-  rendering.colorAttachmentCount = 1;
-  rendering.pColorAttachmentFormats = &kPictureFormat;
-  rendering.depthAttachmentFormat = device->depth_format;
+  rendering.colorAttachmentCount = shade ? 0 : 1;
+  rendering.pColorAttachmentFormats = shade ? nullptr : &kPictureFormat;
+  rendering.depthAttachmentFormat = shade ? kShadeFormat : device->depth_format;
+  if (shade) blending.attachmentCount = 0;
   VkGraphicsPipelineCreateInfo pipeline_info{VK_STRUCTURE_TYPE_GRAPHICS_PIPELINE_CREATE_INFO};
   pipeline_info.pNext = &rendering;
   pipeline_info.stageCount = 2;
@@ -444,17 +544,21 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
 
 Result<void> Renderer::State::make_pipelines() {
   const VkShaderStageFlags both = VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT;
-  const std::array<VkDescriptorSetLayoutBinding, 3> bindings{{
+  const std::array<VkDescriptorSetLayoutBinding, 6> bindings{{
       {0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, both, nullptr},
       {1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT, nullptr},
       {2, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, both, nullptr},
+      {3, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT, nullptr},
+      {4, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
+      {5, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
   }};
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = static_cast<std::uint32_t>(bindings.size());
   set_info.pBindings = bindings.data();
   VkResult r = device->vk.vkCreateDescriptorSetLayout(device->handle, &set_info, nullptr, &set_layout);
-  const std::array<VkDescriptorPoolSize, 2> sizes{
-      {{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1}, {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 2}}};
+  const std::array<VkDescriptorPoolSize, 3> sizes{{{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1},
+                                                   {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3},
+                                                   {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 2}}};
   VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool_info.maxSets = 1;
   pool_info.poolSizeCount = static_cast<std::uint32_t>(sizes.size());
@@ -476,18 +580,27 @@ Result<void> Renderer::State::make_pipelines() {
   if (r == VK_SUCCESS) r = device->vk.vkCreatePipelineLayout(device->handle, &layout_info, nullptr, &layout);
   if (r != VK_SUCCESS) return unavailable("no Vulkan pipeline layout: " + vk_name(r));
 
-  const std::array<VkDescriptorBufferInfo, 3> buffers{
-      {{uniform.handle(), 0, VK_WHOLE_SIZE}, {rings.handle(), 0, VK_WHOLE_SIZE}, {marks.handle(), 0, VK_WHOLE_SIZE}}};
-  std::array<VkWriteDescriptorSet, 3> writes{};
-  for (std::uint32_t i = 0; i < 3; ++i) {
+  const std::array<VkDescriptorBufferInfo, 4> buffers{{{uniform.handle(), 0, VK_WHOLE_SIZE},
+                                                       {rings.handle(), 0, VK_WHOLE_SIZE},
+                                                       {marks.handle(), 0, VK_WHOLE_SIZE},
+                                                       {corners.handle(), 0, VK_WHOLE_SIZE}}};
+  const std::array<VkDescriptorImageInfo, 2> images{
+      {{shade_sampler, tissue_shade.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL},
+       {shade_sampler, tool_shade.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL}}};
+  std::array<VkWriteDescriptorSet, 6> writes{};
+  for (std::uint32_t i = 0; i < writes.size(); ++i) {
     writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
     writes[i].dstSet = set;
     writes[i].dstBinding = i;
     writes[i].descriptorCount = 1;
     writes[i].descriptorType = bindings[i].descriptorType;
-    writes[i].pBufferInfo = &buffers[i];
+    if (i < buffers.size())
+      writes[i].pBufferInfo = &buffers[i];
+    else
+      writes[i].pImageInfo = &images[i - buffers.size()];
   }
-  device->vk.vkUpdateDescriptorSets(device->handle, 3, writes.data(), 0, nullptr);
+  device->vk.vkUpdateDescriptorSets(device->handle, static_cast<std::uint32_t>(writes.size()), writes.data(), 0,
+                                    nullptr);
 
   struct Wanted {
     VkPipeline* out;
@@ -503,6 +616,10 @@ Result<void> Renderer::State::make_pipelines() {
       {&ghost_depth, ShaderName::mesh_vert, ShaderName::depth_frag, kGhostDepth},
       {&ghost, ShaderName::mesh_vert, ShaderName::steel_frag, kGhost},
       {&mark, ShaderName::mark_vert, ShaderName::mark_frag, kMark},
+      {&soft_tissue, ShaderName::soft_vert, ShaderName::tissue_frag, kSoft},
+      {&shade_soft, ShaderName::soft_vert, ShaderName::depth_frag, kShadeSoft},
+      {&shade_tube, ShaderName::tube_vert, ShaderName::depth_frag, kShadeTube},
+      {&shade_mesh, ShaderName::mesh_vert, ShaderName::depth_frag, kShadeMesh},
   };
   for (const Wanted& w : wanted) {
     auto made = make_pipeline(w.vertex, w.fragment, w.kind);
@@ -519,8 +636,10 @@ Renderer::State::~State() {
   }
   device->vk.vkDeviceWaitIdle(device->handle);
   const VkDevice d = device->handle;
-  for (const VkPipeline p : {bench, shadow, tube, steel, tissue, ghost_depth, ghost, mark})
+  for (const VkPipeline p :
+       {bench, shadow, tube, steel, tissue, ghost_depth, ghost, mark, soft_tissue, shade_soft, shade_tube, shade_mesh})
     device->vk.vkDestroyPipeline(d, p, nullptr);
+  device->vk.vkDestroySampler(d, shade_sampler, nullptr);
   device->vk.vkDestroyPipelineLayout(d, layout, nullptr);
   device->vk.vkDestroyDescriptorPool(d, pool, nullptr);
   device->vk.vkDestroyDescriptorSetLayout(d, set_layout, nullptr);
@@ -583,8 +702,13 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
   u.to_light_W = to_float(key, 0.040);
   u.to_microscope_W = to_float(coaxial, optics.px_per_mm());
   u.target_p_W = to_float(m.target_p_W, 0.9 * m.field_of_view_mm);
-  u.bench = {static_cast<float>(params.bench_point_W.z), static_cast<float>(params.eye_width_px),
-             static_cast<float>(params.eye_height_px), 0};
+  point_light(u, key);
+  if (soft) soft->place(scene, corners.as<SoftCorner>());
+  for (std::size_t i = 0; i < scene.holes.size(); ++i) {
+    const SnapshotHole& hole = scene.holes[i];
+    u.holes[i] = {hole.place.x, hole.place.y, hole.place.z, hole.radius_mm};
+  }
+  u.holes_count = {static_cast<std::int32_t>(scene.holes.size()), soft ? 1 : 0, 0, 0};
   u.model_W[kIdentityModel] = to_matrix({});
 
   threads.clear();
@@ -602,6 +726,25 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
   }
   for (std::size_t i = 0; i < kInstruments; ++i) write_forceps(i, scene.forceps[i], count);
   if (vessel_range.count > 0) write_vessel_shadow(count);
+}
+
+/// The key light as an eye that sees around the target, from infinitely far away: z = 0 near it, 1 far from it.
+void Renderer::State::point_light(FrameUniform& u, Vec3 key) {
+  const MicroscopeParams& m = params.microscope;
+  const double reach = kLightReach * m.field_of_view_mm;
+  const Vec3 side = cross({0, 1, 0}, key), x = (1 / norm(side)) * side, y = cross(key, x);
+  const std::array<Vec3, 3> row{(1 / reach) * x, (1 / reach) * y, (-0.25 / reach) * key};
+  Mat4& clip = u.clip_W[kLight];
+  clip = {};
+  for (std::size_t r = 0; r < 3; ++r) {
+    clip[r] = static_cast<float>(row[r].x), clip[4 + r] = static_cast<float>(row[r].y);
+    clip[8 + r] = static_cast<float>(row[r].z);
+    clip[12 + r] = static_cast<float>((r == 2 ? 0.5 : 0.0) - dot(row[r], m.target_p_W));
+  }
+  clip[15] = 1;
+  u.eye_p_W[kLight] = to_float(m.target_p_W + (10 * reach) * key, 1);
+  u.bench = {static_cast<float>(params.bench_point_W.z), static_cast<float>(params.eye_width_px),
+             static_cast<float>(params.eye_height_px), static_cast<float>(2 * reach / shade_size)};
 }
 
 void Renderer::State::write_vessel_shadow(std::size_t& ring_count) {
@@ -640,9 +783,77 @@ void Renderer::State::push(std::int32_t eye, std::int32_t first, std::int32_t mo
                                 sizeof p, &p);
 }
 
-void Renderer::State::draw_mesh(const Pass& pass, const DrawRange& range, std::int32_t model, std::int32_t state) {
-  push(pass.eye, 0, model, state);
+void Renderer::State::bind_meshes() {
+  const VkDeviceSize zero = 0;
+  const VkBuffer vertex_buffer = vertices.handle();
+  device->vk.vkCmdBindVertexBuffers(commands, 0, 1, &vertex_buffer, &zero);
+  device->vk.vkCmdBindIndexBuffer(commands, indices.handle(), 0, VK_INDEX_TYPE_UINT32);
+}
+
+void Renderer::State::draw_mesh(std::int32_t eye, const DrawRange& range, std::int32_t model, std::int32_t state) {
+  push(eye, 0, model, state);
   device->vk.vkCmdDrawIndexed(commands, range.count, 1, range.first_index, range.first_vertex, 0);
+}
+
+void Renderer::State::draw_threads(std::int32_t eye) {
+  device->vk.vkCmdBindIndexBuffer(commands, tube_indices.handle(), 0, VK_INDEX_TYPE_UINT32);
+  for (const RingRange& t : threads) {
+    push(eye, static_cast<std::int32_t>(t.first), 0, 0);
+    device->vk.vkCmdDrawIndexed(commands, (t.count - 1) * static_cast<std::uint32_t>(kTubeSides) * 6, 1, 0, 0, 0);
+  }
+}
+
+void Renderer::State::draw_soft(std::int32_t eye) {
+  const VkDeviceSize zero = 0;
+  const VkBuffer vertex_buffer = soft_vertices.handle();
+  device->vk.vkCmdBindVertexBuffers(commands, 0, 1, &vertex_buffer, &zero);
+  device->vk.vkCmdBindIndexBuffer(commands, soft_indices.handle(), 0, VK_INDEX_TYPE_UINT32);
+  push(eye, 0, 0, 0);
+  device->vk.vkCmdDrawIndexed(commands, static_cast<std::uint32_t>(soft->indices().size()), 1, 0, 0, 0);
+}
+
+/// What the key light sees, before any eye: the tissue, and what moves over it.
+void Renderer::State::record_shades(bool scene) {
+  const VolkDeviceTable& vk = device->vk;
+  constexpr VkPipelineStageFlags2 depth_stages =
+      VK_PIPELINE_STAGE_2_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_2_LATE_FRAGMENT_TESTS_BIT;
+  const auto bind = [&](VkPipeline pipeline) {
+    vk.vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, pipeline);
+  };
+  for (const Image* image : {&tissue_shade, &tool_shade}) {
+    image_barrier(*device, commands, image->handle(), VK_IMAGE_ASPECT_DEPTH_BIT,
+                  VK_PIPELINE_STAGE_2_FRAGMENT_SHADER_BIT, VK_ACCESS_2_NONE, depth_stages,
+                  VK_ACCESS_2_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT | VK_ACCESS_2_DEPTH_STENCIL_ATTACHMENT_READ_BIT,
+                  VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_DEPTH_ATTACHMENT_OPTIMAL);
+    VkRenderingAttachmentInfo depth{VK_STRUCTURE_TYPE_RENDERING_ATTACHMENT_INFO};
+    depth.imageView = image->view();
+    depth.imageLayout = VK_IMAGE_LAYOUT_DEPTH_ATTACHMENT_OPTIMAL;
+    depth.loadOp = VK_ATTACHMENT_LOAD_OP_CLEAR;
+    depth.storeOp = VK_ATTACHMENT_STORE_OP_STORE;
+    depth.clearValue.depthStencil = {1, 0};
+    VkRenderingInfo rendering{VK_STRUCTURE_TYPE_RENDERING_INFO};
+    rendering.renderArea = {{0, 0}, {shade_size, shade_size}};
+    rendering.layerCount = 1;
+    rendering.pDepthAttachment = &depth;
+    vk.vkCmdBeginRendering(commands, &rendering);
+    if (scene && soft && image == &tissue_shade) {
+      bind(shade_soft);
+      draw_soft(kLight);
+    } else if (scene && soft) {
+      bind(shade_tube);
+      draw_threads(kLight);
+      bind(shade_mesh);
+      bind_meshes();
+      for (std::size_t i = 0; i < kInstruments; ++i)
+        if (status[i] == static_cast<int>(TrackStatus::tracked))
+          draw_mesh(kLight, forceps_range[i], static_cast<std::int32_t>(3 * i), status[i]);
+    }
+    vk.vkCmdEndRendering(commands);
+    image_barrier(*device, commands, image->handle(), VK_IMAGE_ASPECT_DEPTH_BIT, depth_stages,
+                  VK_ACCESS_2_DEPTH_STENCIL_ATTACHMENT_WRITE_BIT, VK_PIPELINE_STAGE_2_FRAGMENT_SHADER_BIT,
+                  VK_ACCESS_2_SHADER_SAMPLED_READ_BIT, VK_IMAGE_LAYOUT_DEPTH_ATTACHMENT_OPTIMAL,
+                  VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL);
+  }
 }
 
 void Renderer::State::draw_scene(const Pass& pass) {
@@ -660,32 +871,30 @@ void Renderer::State::draw_scene(const Pass& pass) {
     vk.vkCmdDraw(commands, 2 * s.count, 1, 0, 0);
   }
 
-  const VkDeviceSize zero = 0;
-  const VkBuffer vertex_buffer = vertices.handle();
-  vk.vkCmdBindVertexBuffers(commands, 0, 1, &vertex_buffer, &zero);
-  vk.vkCmdBindIndexBuffer(commands, tube_indices.handle(), 0, VK_INDEX_TYPE_UINT32);
+  if (soft) {
+    bind(soft_tissue);
+    draw_soft(pass.eye);
+  }
   bind(tube);
-  for (const RingRange& t : threads) {
-    push(pass.eye, static_cast<std::int32_t>(t.first), 0, 0);
-    vk.vkCmdDrawIndexed(commands, (t.count - 1) * static_cast<std::uint32_t>(kTubeSides) * 6, 1, 0, 0, 0);
-  }
+  draw_threads(pass.eye);
 
-  vk.vkCmdBindIndexBuffer(commands, indices.handle(), 0, VK_INDEX_TYPE_UINT32);
-  if (vessel_range.count > 0) {
-    bind(tissue);
-    draw_mesh(pass, vessel_range, static_cast<std::int32_t>(kIdentityModel) - 2, 2);
-  }
+  bind_meshes();
+  for (const DrawRange& still : {vessel_range, clamps_range})
+    if (still.count > 0) {
+      bind(tissue);
+      draw_mesh(pass.eye, still, static_cast<std::int32_t>(kIdentityModel) - 2, 2);
+    }
   constexpr int tracked = static_cast<int>(TrackStatus::tracked);
   bind(steel);
   for (std::size_t i = 0; i < kInstruments; ++i)
-    if (status[i] == tracked) draw_mesh(pass, forceps_range[i], static_cast<std::int32_t>(3 * i), tracked);
+    if (status[i] == tracked) draw_mesh(pass.eye, forceps_range[i], static_cast<std::int32_t>(3 * i), tracked);
   // See-through instruments last, each with its nearest surface only.
   for (std::size_t i = 0; i < kInstruments; ++i) {
     if (status[i] < 0 || status[i] == tracked) continue;
     bind(ghost_depth);
-    draw_mesh(pass, forceps_range[i], static_cast<std::int32_t>(3 * i), status[i]);
+    draw_mesh(pass.eye, forceps_range[i], static_cast<std::int32_t>(3 * i), status[i]);
     bind(ghost);
-    draw_mesh(pass, forceps_range[i], static_cast<std::int32_t>(3 * i), status[i]);
+    draw_mesh(pass.eye, forceps_range[i], static_cast<std::int32_t>(3 * i), status[i]);
   }
 }
 
@@ -695,6 +904,7 @@ void Renderer::State::record(bool scene) {
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   vk.vkBeginCommandBuffer(commands, &begin);
   vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout, 0, 1, &set, 0, nullptr);
+  record_shades(scene);
   constexpr VkPipelineStageFlags2 colour_stage = VK_PIPELINE_STAGE_2_COLOR_ATTACHMENT_OUTPUT_BIT;
   constexpr VkPipelineStageFlags2 depth_stages =
       VK_PIPELINE_STAGE_2_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_2_LATE_FRAGMENT_TESTS_BIT;

@@ -7,21 +7,23 @@
 #endif
 
 layout(push_constant) uniform Push {
-  int eye;       // two passes: which eye this one is
+  int eye;       // two passes: which eye this one is; 2: the key light
   int first;     // first ring or mark
   int model;     // first model matrix of this mesh
   int status;    // 0 lost, 1 predicted, 2 tracked
 } push;
 
 layout(std140, set = 0, binding = 0) uniform Frame {
-  mat4 clip_W[2];
-  vec4 eye_p_W[2];
+  mat4 clip_W[3];       // of the eyes; of the key light, as for an eye infinitely far away
+  vec4 eye_p_W[3];
   vec4 to_light_W;      // unit, key light (oblique); w: tangent of its half angle, which makes the penumbra
   vec4 to_microscope_W; // unit, coaxial light; w: px per mm in the target plane
   vec4 target_p_W;      // w: radius of the light's spot [mm]
   vec4 bench;           // x: height z [mm]; yz: picture size [px]
   vec4 corner_p_W[8];   // where the corners of the left, the right picture see the bench; w: their clip w
   mat4 model_W[7];      // plus, minus, body of the left, of the right forceps; identity
+  vec4 holes[64];       // where threads go through walls; w: radius [mm]
+  ivec4 holes_count;    // x: of them; y: whether there is tissue
 } frame;
 
 struct Ring {
@@ -30,6 +32,7 @@ struct Ring {
   vec4 tangent_strength;
 };
 const float kWire = 2.0;  // added to the strength of rings of steel
+const int LIGHT = 2;
 struct Mark {
   vec4 box;             // px: x, y, width, height
   vec4 colour;          // sRGB

@@ -4,6 +4,7 @@
 // A caster's rings, thrown along the key light onto the bench and widened by the light's penumbra.
 layout(std430, set = 0, binding = 1) readonly buffer Rings { Ring rings[]; };
 layout(location = 0) out vec4 profile;  // across [mm], half width, penumbra, strength
+layout(location = 1) out vec3 p_W;
 void main() {
   Ring ring = rings[push.first + (gl_VertexIndex >> 1)];
   float side = float(gl_VertexIndex & 1) * 2.0 - 1.0;
@@ -20,5 +21,6 @@ void main() {
   // Where the caster points at the light its strip has no direction and would fold over itself: it fades there.
   float w = ring.tangent_strength.w, strength = w > kWire ? w - kWire : w;
   profile = vec4(side * reach, half_width, penumbra, strength * smoothstep(0.05, 0.35, n));
-  gl_Position = frame.clip_W[EYE] * vec4(on_bench + across * side * reach, frame.bench.x, 1.0);
+  p_W = vec3(on_bench + across * side * reach, frame.bench.x);
+  gl_Position = frame.clip_W[EYE] * vec4(p_W, 1.0);
 }

@@ -1,6 +1,7 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "frame.glsl"
+#include "shade.glsl"
 layout(location = 0) centroid in vec3 p_W;
 layout(location = 1) centroid in vec3 n_W;
 layout(location = 2) centroid in vec3 t_W;
@@ -24,6 +25,9 @@ void main() {
   float s = spot(p_W);
   // Dyed monofilament: deep violet body, clear glossy skin.
   vec3 body = vec3(0.100, 0.026, 0.260);
+  // Under a wall, or inside it, a thread is in the dark.
+  float sun = lit(tissue_map, in_light(p_W + (0.01 + 2.0 * frame.bench.w) * l), 1.5);
+  s *= mix(0.35, 1.0, sun);
   float key = max(dot(n, l), 0.0), lamp = max(dot(n, m), 0.0);
   float up = 0.5 + 0.5 * n.z;
   vec3 c = body * (s * (0.95 * key + 0.55 * lamp) + 0.10 + 0.10 * up);

@@ -19,6 +19,7 @@ ShaderCode shader_code(ShaderName name, bool multiview) {
     LIGATURE_SHADER(tube_vert);
     LIGATURE_SHADER(tube_frag);
     LIGATURE_SHADER(mesh_vert);
+    LIGATURE_SHADER(soft_vert);
     LIGATURE_SHADER(steel_frag);
     LIGATURE_SHADER(tissue_frag);
     LIGATURE_SHADER(depth_frag);

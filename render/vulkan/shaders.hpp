@@ -17,6 +17,7 @@ enum class ShaderName {
   tube_vert,
   tube_frag,
   mesh_vert,
+  soft_vert,
   steel_frag,
   tissue_frag,
   depth_frag,
