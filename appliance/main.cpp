@@ -199,7 +199,9 @@ int become(const char* name, const char* self, const std::vector<std::string>& a
 }
 
 struct SimArguments {
-  std::string scenario, out, plot, dump_contacts;
+  std::string scenario, out, plot, dump_contacts, film, film_eyes = "left", film_view;
+  std::size_t film_pictures = simulate::FilmOptions{}.pictures;
+  std::vector<double> film_times;
   std::vector<std::string> expect;
   std::size_t width = 1;
   bool json = false, every_step = false;
@@ -211,6 +213,17 @@ int sim(const SimArguments& arguments) {
   options.out = arguments.out;
   options.plot = arguments.plot;
   options.dump_contacts = arguments.dump_contacts;
+  options.film.file = arguments.film;
+  options.film.pictures = arguments.film_pictures;
+  options.film.times_s = arguments.film_times;
+  options.film.both_eyes = arguments.film_eyes == "both";
+  if (!arguments.film_view.empty()) {
+    const auto path = config::resolve_profile(arguments.film_view, data_dirs());
+    if (!path) return complain(path.error());
+    const auto profile = config::load_profile(*path);
+    if (!profile) return complain(profile.error());
+    options.film.view = profile->render.params;
+  }
   options.expect = arguments.expect;
   options.width = arguments.width;
   options.every_step = arguments.every_step;
@@ -279,6 +292,8 @@ constexpr const char* kSimFooter =
 --plot draws the curves at the start, between and at the end from two sides, nearer strands over farther ones, a close-up
 of where strands meet with their contacts, the energies, and twist, writhe and link (where anything is twisted) or the
 speed over time.
+--film draws the run through the operating microscope (Vulkan; Mesa's software driver will do), with shadows, several
+pictures in one PNG, each with its time.
 --dump-contacts writes STEP.txt as often as the state is written (--every-step: each step): mu, q, warm start and matrix of
 the last contact problem between strands that the step solved, u = W r + q, rows (n, t1, t2) of each contact, mm and uN.
 --expect rest    every vertex is slower than rest_speed_mm_per_s at the end, and nothing drives or changes anything
@@ -417,6 +432,30 @@ int run_command(int argc, char** argv) {
       ->add_option("--plot", sim_arguments.plot,
                    "picture of curves, energies and twist: FILE.svg or FILE.png; its folder is made when missing")
       ->check(named);
+  CLI::Option* film = sim_verb
+                          ->add_option("--film", sim_arguments.film,
+                                       "film strip as the microscope shows it: FILE.png; its folder is made when missing")
+                          ->check(named);
+  CLI::Option* pictures = sim_verb
+                              ->add_option("--film-pictures", sim_arguments.film_pictures,
+                                           "how many, spread evenly over the run from its start to its end")
+                              ->check(CLI::Range(std::size_t{1}, simulate::kMostFilmPictures))
+                              ->capture_default_str()
+                              ->needs(film);
+  sim_verb->add_option("--film-times", sim_arguments.film_times, "when they are taken, in s: 0,0.5,1.2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(pictures)
+      ->needs(film);
+  sim_verb->add_option("--film-eyes", sim_arguments.film_eyes, "left, or both side by side")
+      ->check(CLI::IsMember({"left", "both"}))
+      ->capture_default_str()
+      ->needs(film);
+  sim_verb
+      ->add_option("--film-view", sim_arguments.film_view,
+                   "the profile whose microscope it is seen through; else the tissue, or the threads, fill the picture")
+      ->check(named)
+      ->needs(film);
   sim_verb
       ->add_option("--dump-contacts", sim_arguments.dump_contacts,
                    "folder for the contact problems between strands, one file a written state; made when missing")

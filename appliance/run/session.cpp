@@ -29,6 +29,7 @@
 #include "config/atomic_file.hpp"
 #include "config/rig_file.hpp"
 #include "config/scenario_file.hpp"
+#include "config/scenario_picture.hpp"
 
 namespace ligature::appliance {
 namespace {
@@ -69,19 +70,10 @@ Result<Setup> read_setup(const RunOptions& options) {
   if (setup.profile.physics.step_ms) setup.scenario.params.step_s = *setup.profile.physics.step_ms * 1e-3;
   setup.duration_s = options.duration_s.value_or(setup.profile.duration_s);
 
-  render::RenderParams& picture = setup.profile.render.params;
-  for (std::size_t i = 0; i < kInstruments; ++i) {
-    const world::ForcepsParams& f = setup.scenario.params.forceps[i];
-    picture.forceps[i] = {f.hinge_p_T, f.tip_radius_mm, f.jaw_radius_mm, f.jaw_length_mm};
-  }
-  const auto& obstacles = setup.scenario.params.obstacles;
-  const auto bench = std::find_if(obstacles.begin(), obstacles.end(), [](const world::ObstacleParams& o) {
-    return o.shape == world::ObstacleParams::Shape::plane;
-  });
-  if (bench != obstacles.end()) picture.bench_point_W = bench->point;
-  picture.presenter = setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
-                      : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
-                                                                                                  : "offscreen";
+  setup.profile.render.params.presenter =
+      setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
+      : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
+                                                                                  : "offscreen";
   const double slowest_s = std::max(setup.scenario.params.step_s, 1.0 / setup.profile.cameras.rate_hz);
   if (const double longest_ms = 1e3 * static_cast<double>(PhysicsLoop::kPending - 2) * slowest_s;
       setup.profile.sample_delay_ms > longest_ms)
@@ -269,6 +261,9 @@ Result<void> Session::make_parts() {
                              options_.devices != nullptr ? *options_.devices : drivers::kernel_calls());
   if (!opened) return unexpected(opened.error());
 
+  auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
+  if (!world) return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), world.error().message));
+  config::show_scene(setup_.scenario, world->tissue_surfaces(), setup_.profile.render.params);
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
   if (!renderer) return unexpected(renderer.error());
   renderer_line_ = (*renderer)->info().line();
@@ -293,8 +288,6 @@ Result<void> Session::make_parts() {
   if (!tracker) return unexpected(tracker.error());
   tracking_ = std::make_unique<TrackingLoop>(*pipeline_, add_monitor("tracking", s.camera_period_ns, 2 * kNsPerMs),
                                              std::move(*tracker));
-  auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
-  if (!world) return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), world.error().message));
   physics_ = std::make_unique<PhysicsLoop>(*pipeline_, add_monitor("physics", s.step_ns, s.step_ns), std::move(*world),
                                            setup_.scene_every);
   const render::PictureView view = (*renderer)->picture();

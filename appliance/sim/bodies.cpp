@@ -12,6 +12,7 @@ namespace {
 using world::ObstacleParams;
 
 constexpr Colour kEdge{120, 104, 84}, kBody{238, 233, 224};
+constexpr Colour kWallEdge{176, 92, 84}, kWallLit{250, 226, 220}, kWallDark{226, 168, 158}, kLumen{198, 130, 122};
 constexpr int kRound = 72;                  // corners of a circle
 constexpr std::size_t kMostFilled = 20000;  // triangles of a mesh that are filled in
 constexpr double kFurthest = 1e5;           // pixels: what lies further off is not drawn
@@ -58,7 +59,7 @@ std::vector<Point> clipped(std::vector<Point> area, const Box& box) {
 }
 
 /// The part of a line that lies in the box.
-void draw_line(Drawing& d, Point a, Point b, const Box& box) {
+void draw_line(Drawing& d, Point a, Point b, const Box& box, Colour colour = kEdge) {
   double from = 0, to = 1;
   const auto cut = [&](double da, double db) {
     if (da < 0 && db < 0) to = -1;
@@ -72,7 +73,7 @@ void draw_line(Drawing& d, Point a, Point b, const Box& box) {
   cut(box.bottom() - a.y, box.bottom() - b.y);
   if (!(from < to)) return;
   const auto at = [&](double u) { return Point{a.x + u * (b.x - a.x), a.y + u * (b.y - a.y)}; };
-  d.line({at(from), at(to)}, kEdge, 1.6);
+  d.line({at(from), at(to)}, colour, 1.6);
 }
 
 void draw_convex(Drawing& d, std::vector<Point> points, const Box& box) {
@@ -153,6 +154,42 @@ void draw_body(Drawing& d, const Paper& paper, const ObstacleParams& body, Vec3 
       return draw_convex(d, std::move(points), box);
     }
   }
+}
+
+void draw_surface(Drawing& d, const Paper& paper, const TissueSurface& surface, const Box& box) {
+  struct Face {
+    double nearness = 0, facing = 0;  // the latter: cosine to the eye
+    std::size_t triangle = 0;
+  };
+  const Vec3 to_eye = cross(paper.view.right, paper.view.up);
+  const auto place = [&](std::uint32_t v) { return Vec3{surface.rest[v].x, surface.rest[v].y, surface.rest[v].z}; };
+  std::vector<Face> faces;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> sides;
+  for (std::size_t i = 0; i < surface.triangles.size(); ++i) {
+    const auto& t = surface.triangles[i].vertex;
+    const Vec3 a = place(t[0]), n = cross(place(t[1]) - a, place(t[2]) - a);
+    const double facing = norm(n) > 0 ? dot(n, to_eye) / norm(n) : 0;
+    for (std::size_t k = 0; k < 3; ++k) sides[std::minmax(t[k], t[(k + 1) % 3])] += facing > 0 ? 1 : -1;
+    if (facing <= 0) continue;
+    const Vec3 middle = (1.0 / 3) * (a + place(t[1]) + place(t[2]));
+    faces.push_back({paper.view.nearness(middle), facing, i});
+  }
+  std::stable_sort(faces.begin(), faces.end(), [](const Face& a, const Face& b) { return a.nearness < b.nearness; });
+  for (const Face& face : faces) {
+    const TissueTriangle& t = surface.triangles[face.triangle];
+    const Colour lit = t.part == WallPart::inside ? kLumen : mix(kWallDark, kWallLit, face.facing);
+    std::vector<Point> corners;
+    for (const std::uint32_t v : t.vertex) corners.push_back(paper.of(place(v)));
+    if (auto inside = clipped(std::move(corners), box); inside.size() >= 3) {
+      // Neighbours that only touch would show a hair of the paper between them.
+      std::vector<Point> outline = inside;
+      outline.push_back(inside.front());
+      d.area(std::move(inside), lit);
+      d.line(std::move(outline), lit, 0.7);
+    }
+  }
+  for (const auto& [edge, side] : sides)
+    if (side == 0) draw_line(d, paper.of(place(edge.first)), paper.of(place(edge.second)), box, kWallEdge);
 }
 
 }  // namespace ligature::simulate

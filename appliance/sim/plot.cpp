@@ -7,6 +7,7 @@
 #include <cmath>
 #include <filesystem>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "appliance/sim/bodies.hpp"
@@ -77,8 +78,23 @@ Vec3 unit(int axis) {
   return {axis == 0 ? 1.0 : 0.0, axis == 1 ? 1.0 : 0.0, axis == 2 ? 1.0 : 0.0};
 }
 
-Extents extents_of(const Projection& view, const std::vector<History::Shape>& shapes) {
+/// The surfaces of tissues as they are now.
+std::vector<TissueSurface> tissues_of(const world::World& world) {
+  std::vector<TissueSurface> out = world.tissue_surfaces();
+  const auto scene = std::make_unique<SceneSnapshot>();
+  world.snapshot(*scene);
+  for (std::size_t k = 0; k < out.size(); ++k) {
+    const SnapshotTissue& now = scene->tissues[k];
+    std::copy_n(scene->surface.data() + now.first_vertex, now.vertex_count, out[k].rest.data());
+  }
+  return out;
+}
+
+Extents extents_of(const Projection& view, const std::vector<History::Shape>& shapes,
+                   const std::vector<TissueSurface>& tissues = {}) {
   Extents e;
+  for (const TissueSurface& t : tissues)
+    for (const SnapshotVertex& v : t.rest) e.take(view.of({v.x, v.y, v.z}));
   for (const auto& shape : shapes)
     for (const auto& thread : shape.threads)
       for (const Vec3 p : thread) e.take(view.of(p));
@@ -126,11 +142,28 @@ void draw_curves(Drawing& d, const Paper& paper, const std::vector<History::Shap
   draw_tubes(d, paper, tubes, box, width);
 }
 
+/// A tube a thread; its needle is one of its own.
 std::vector<Tube> tubes_of(const std::vector<Curve>& curves) {
+  constexpr Colour kSteel{112, 118, 124};
   std::vector<Tube> out;
-  for (const Curve& c : curves) {
-    out.push_back({c.x, 2 * c.radius_mm, kThreadColours[out.size() % kThreadColours.size()]});
-    if (c.closed) out.back().x.push_back(c.x.front());
+  for (std::size_t k = 0; k < curves.size(); ++k) {
+    const Curve& c = curves[k];
+    const Colour colour = kThreadColours[k % kThreadColours.size()];
+    const auto is_needle = [&](std::size_t i) { return c.radius_at(i) > 1.000001 * c.radius_mm; };
+    for (std::size_t i = 0; i < c.x.size();) {
+      const bool needle = is_needle(i);
+      std::size_t end = i + 1;
+      while (end < c.x.size() && is_needle(end) == needle) ++end;
+      // Thread and needle meet: the one goes on to where the other begins.
+      const std::size_t last = std::min(needle ? end : end + 1, c.x.size());
+      Tube tube{{c.x.begin() + static_cast<std::ptrdiff_t>(i), c.x.begin() + static_cast<std::ptrdiff_t>(last)},
+                2 * (needle ? c.thickest() : c.radius_mm),
+                needle ? kSteel : colour};
+      if (needle && end < c.x.size()) tube.x.push_back(c.x[end]);
+      if (tube.x.size() > 1) out.push_back(std::move(tube));
+      i = end;
+    }
+    if (c.closed && !out.empty()) out.back().x.push_back(c.x.front());
   }
   return out;
 }
@@ -258,16 +291,17 @@ std::pair<int, int> best_axes(const std::vector<History::Shape>& shapes, Vec3 gr
 }
 
 void draw_bodies(Drawing& d, const Paper& paper, const config::Scenario& scenario, const world::World& world,
-                 const Box& box) {
+                 const std::vector<TissueSurface>& tissues, const Box& box) {
+  for (const TissueSurface& t : tissues) draw_surface(d, paper, t, box);
   for (std::size_t i = 0; i < scenario.params.obstacles.size(); ++i)
     draw_body(d, paper, scenario.params.obstacles[i], world.obstacle_shift(i), box);
 }
 
 void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, const std::vector<History::Shape>& shapes,
                     const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world,
-                    const std::vector<Mark>& marks) {
+                    const std::vector<TissueSurface>& tissues, const std::vector<Mark>& marks) {
   const Projection view{unit(horizontal), unit(vertical)};
-  const Paper paper = fit(view, extents_of(view, shapes), box, 46);
+  const Paper paper = fit(view, extents_of(view, shapes, tissues), box, 46);
   const auto ticks = [&](double low, double high, double pixels, auto&& draw) {
     const double step = nice_step(high - low, pixels / 80);
     for (double v = std::ceil(low / step) * step; v <= high; v += step) draw(v, tick_text(v, step));
@@ -289,7 +323,7 @@ void draw_main_view(Drawing& d, const Box& box, int horizontal, int vertical, co
          fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(horizontal)]), kLabelSize, kSoft, Anchor::middle);
   d.text({box.x - 8, box.y - 8}, fmt::format("{}, mm", kAxisNames[static_cast<std::size_t>(vertical)]), kLabelSize,
          kSoft, Anchor::right);
-  draw_bodies(d, paper, scenario, world, box);
+  draw_bodies(d, paper, scenario, world, tissues, box);
   draw_curves(d, paper, shapes, tubes, box, 3);
   draw_marks(d, paper, marks, box, true);
   scale_bar(d, paper, box);
@@ -313,12 +347,12 @@ void draw_axes(Drawing& d, const Projection& view, Point corner) {
 
 void draw_corner_view(Drawing& d, const Box& box, const std::vector<History::Shape>& shapes,
                       const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world,
-                      const std::vector<Mark>& marks) {
+                      const std::vector<TissueSurface>& tissues, const std::vector<Mark>& marks) {
   const Projection view = corner_projection();
   frame(d, box);
   // The scale and the axes have the lower edge for themselves.
-  const Paper paper = fit(view, extents_of(view, shapes), {box.x, box.y, box.width, box.height - 44}, 24);
-  draw_bodies(d, paper, scenario, world, box);
+  const Paper paper = fit(view, extents_of(view, shapes, tissues), {box.x, box.y, box.width, box.height - 44}, 24);
+  draw_bodies(d, paper, scenario, world, tissues, box);
   draw_curves(d, paper, shapes, tubes, box, 2.5);
   draw_marks(d, paper, marks, box, false);
   scale_bar(d, paper, box);
@@ -382,7 +416,8 @@ void draw_contacts(Drawing& d, const Paper& paper, const std::vector<Curve>& cur
 }
 
 Paper draw_close_up(Drawing& d, const Box& box, const Projection& view, const std::vector<Vec3>& where,
-                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world) {
+                    const std::vector<Tube>& tubes, const config::Scenario& scenario, const world::World& world,
+                    const std::vector<TissueSurface>& tissues) {
   double thick = 0;
   for (const Tube& t : tubes) thick = std::max(thick, t.diameter_mm);
   Extents e;
@@ -390,7 +425,7 @@ Paper draw_close_up(Drawing& d, const Box& box, const Projection& view, const st
     for (const double off : {-2 * thick, 2 * thick}) e.take({view.of(p).x + off, view.of(p).y + off});
   const Paper paper = fit(view, e, box, 12);
   frame(d, box);
-  draw_bodies(d, paper, scenario, world, box);
+  draw_bodies(d, paper, scenario, world, tissues, box);
   draw_tubes(d, paper, tubes, box, 2.5);
   scale_bar(d, paper, box);
   draw_axes(d, view, {box.right() - 52, box.bottom() - 40});
@@ -537,8 +572,9 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
   const auto marks = marks_of(scenario, world);
   const std::vector<Curve> curves = curves_of(world, scenario.params);
   const std::vector<Tube> tubes = tubes_of(curves);
+  const std::vector<TissueSurface> tissues = tissues_of(world);
   const auto [horizontal, vertical] = best_axes(history.shapes(), scenario.params.gravity);
-  const Extents e = extents_of({unit(horizontal), unit(vertical)}, history.shapes());
+  const Extents e = extents_of({unit(horizontal), unit(vertical)}, history.shapes(), tissues);
 
   // A flat curve needs no high picture.
   const double left = 900, right = kWidth - 2 * kMargin - left - kGutter;
@@ -601,16 +637,18 @@ Drawing plot(const config::Scenario& scenario, const world::World& world, const 
 
   const double top = header + views;
   draw_main_view(d, {kMargin + ticks, top, left - ticks, high}, horizontal, vertical, history.shapes(), tubes, scenario,
-                 world, marks);
-  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), tubes, scenario, world, marks);
+                 world, tissues, marks);
+  draw_corner_view(d, {kMargin + left + kGutter, top, right, high}, history.shapes(), tubes, scenario, world, tissues,
+                   marks);
   if (close_up) {
     const double half = 0.5 * (kWidth - 2 * kMargin - kGutter), y0 = top + high + 66;
     const Box one{kMargin, y0, half, detail - 52}, two{kMargin + half + kGutter, y0, half, detail - 52};
     d.text({one.x, y0 - 8}, "Where strands meet, at the end", kLabelSize, kInk, Anchor::left, true);
     d.text({two.x, y0 - 8}, "The same from the front, the right and above, with contacts", kLabelSize, kInk,
            Anchor::left, true);
-    draw_close_up(d, one, front, crowded, tubes, scenario, world);
-    draw_contacts(d, draw_close_up(d, two, corner_projection(), crowded, tubes, scenario, world), curves, world, two);
+    draw_close_up(d, one, front, crowded, tubes, scenario, world, tissues);
+    draw_contacts(d, draw_close_up(d, two, corner_projection(), crowded, tubes, scenario, world, tissues), curves,
+                  world, two);
   }
 
   const double below = top + high + 58 + detail;

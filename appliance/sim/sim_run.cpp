@@ -230,6 +230,12 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     if (!opened) return unexpected(opened.error());
     plot_file = std::move(*opened);
   }
+  std::optional<Film> film;
+  if (!options.film.file.empty()) {
+    auto opened = Film::open(options.film, scenario, world);
+    if (!opened) return unexpected(opened.error());
+    film = std::move(*opened);
+  }
   std::optional<OutputFiles> files;
   if (!options.out.empty()) {
     auto opened = OutputFiles::open(options.out);
@@ -277,6 +283,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   period.due(0);
   write(0);
   if (plot_file) history.add(world, 0, false);
+  if (film)
+    if (auto drawn = film->look(world); !drawn) return unexpected(drawn.error());
   {
     Progress progress(options.progress, scenario.duration_s);
     for (std::uint64_t step = 1; step <= steps; ++step) {
@@ -303,6 +311,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
             return failure(dumped.error().message);
       }
       if (plot_file) history.add(world, step, false);
+      if (film)
+        if (auto drawn = film->look(world); !drawn) return unexpected(drawn.error());
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;
     }
@@ -331,6 +341,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     plot_file->print("{}", *picture);
     if (auto saved = plot_file->finish(); !saved) return failure(saved.error().message);
   }
+  if (film)
+    if (auto saved = film->finish(world, scenario.title); !saved) return unexpected(saved.error());
   if (files)
     if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
   if (plot_file)

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/sim/film.hpp"
 #include "sim/base/result.hpp"
 
 namespace ligature::simulate {
@@ -14,8 +15,9 @@ inline constexpr std::size_t kMostWidth = 16;
 
 struct SimOptions {
   std::filesystem::path scenario;
-  std::filesystem::path out;            ///< folder of summary.json and the tables; empty: none are written
-  std::filesystem::path plot;           ///< .svg or .png; empty: no picture
+  std::filesystem::path out;   ///< folder of summary.json and the tables; empty: none are written
+  std::filesystem::path plot;  ///< .svg or .png; empty: no picture
+  FilmOptions film;
   std::filesystem::path dump_contacts;  ///< folder of contact problems between strands; empty: none are written
   std::vector<std::string> expect;      ///< "rest", "holds", "opens", "knot=NAME"
   std::size_t width = 1;    ///< threads that share the work of a step, the caller's one of them; 1 to kMostWidth

@@ -453,6 +453,32 @@ TEST_F(SimVerb, PlotsAnSvgThatIsXmlAndAPng) {
   EXPECT_EQ(bytes.substr(16, 4), std::string("\0\0\x05\x78", 4)) << "1400 pixels wide";
 }
 
+TEST_F(SimVerb, DrawsAFilmStripOfTheRun) {
+  const std::string film = directory_ / "films/strip.png";
+  const auto width_of = [](const std::string& bytes) {
+    return static_cast<unsigned char>(bytes[18]) * 256 + static_cast<unsigned char>(bytes[19]);
+  };
+  ASSERT_EQ(sim(scenario() + " --film " + film + " --film-pictures 2").exit_code, 0) << "and the folder is made";
+  const std::string two = slurp(film);
+  EXPECT_EQ(two.substr(1, 3), "PNG");
+  EXPECT_EQ(width_of(two), 2 * 560 + 3 * 6);
+  ASSERT_EQ(sim(scenario() + " --film " + film + " --film-times 0,0.1,0.2 --film-view demo").exit_code, 0);
+  EXPECT_EQ(width_of(slurp(film)), 2 * 640 + 3 * 6) << "two rows, pictures of the profile's size";
+  ASSERT_EQ(sim(scenario() + " --film " + film + " --film-pictures 1 --film-eyes both").exit_code, 0);
+  EXPECT_EQ(width_of(slurp(film)), 2 * 560 + 2 * 6);
+  const std::string file = write("a_file", "x");
+  for (const std::string& wrong : {std::string("--film ") + std::string(directory_ / "p.jpg"),
+                                   "--film " + file + "/p.png", "--film " + film + " --film-pictures 0",
+                                   "--film " + film + " --film-times 0.2,0.1", "--film " + film + " --film-eyes right",
+                                   "--film " + film + " --film-view nowhere", std::string("--film-pictures 3")}) {
+    const Answer answer = sim(scenario() + " --json --out " + out() + " " + wrong);
+    EXPECT_EQ(answer.exit_code, 2) << wrong;
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_EQ(answer.out, "");
+    EXPECT_FALSE(fs::exists(out())) << wrong;
+  }
+}
+
 TEST_F(SimVerb, APlotThatCannotBeIsExitTwoBeforeAnythingStarts) {
   const std::string file = write("a_file", "x");
   fs::create_directories(directory_ / "folder.svg");

@@ -1,0 +1,165 @@
+#include "appliance/sim/film.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <opencv2/imgproc.hpp>
+#include <utility>
+
+#include "appliance/sim/output_files.hpp"
+#include "appliance/version.hpp"
+#include "config/scenario_picture.hpp"
+#include "render/picture_file.hpp"
+#include "render/renderer.hpp"
+
+namespace ligature::simulate {
+namespace {
+
+constexpr int kWidth = 560, kHeight = 420;  // of one eye's picture, where no profile says otherwise [px]
+constexpr int kGap = 6;                     // between pictures [px]
+constexpr int kMostAcross = 1700;           // of a strip, then it goes on in the next row [px]
+
+struct Bounds {
+  Vec3 low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
+           std::numeric_limits<double>::infinity()};
+  Vec3 high{-low.x, -low.y, -low.z};
+  void take(Vec3 p) {
+    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+  }
+  double size() const { return norm(high - low); }
+  Vec3 middle() const { return 0.5 * (low + high); }
+};
+
+/// Such that the tissue fills the picture, or, without any, the threads; on a bench below them.
+render::RenderParams framed(const std::vector<TissueSurface>& tissues, const world::World& world) {
+  Bounds bounds;
+  for (const TissueSurface& t : tissues)
+    for (const SnapshotVertex& v : t.rest) bounds.take({v.x, v.y, v.z});
+  if (tissues.empty())
+    for (std::size_t k = 0; k < world.thread_count(); ++k)
+      for (const Vec3& p : world.shape(k).x) bounds.take(p);
+  render::RenderParams p;
+  p.eye_width_px = kWidth;
+  p.eye_height_px = kHeight;
+  p.microscope.target_p_W = bounds.middle();
+  p.microscope.field_of_view_mm = std::clamp(0.8 * bounds.size(), 0.2, 1000.0);
+  p.bench_point_W = {0, 0, bounds.low.z - 0.1 * bounds.size()};
+  return p;
+}
+
+}  // namespace
+
+struct Film::State {
+  FilmOptions options;
+  double step_s = 0;
+  std::vector<double> times_s;
+  std::size_t next = 0;
+  double shown_s = -1;  // time of the last picture
+  std::unique_ptr<render::Renderer> renderer;
+  SceneSnapshot scene;
+  std::vector<cv::Mat> pictures;
+
+  Result<void> draw(const world::World& world);
+};
+
+Result<void> Film::State::draw(const world::World& world) {
+  world.snapshot(scene);
+  if (renderer->render(scene) == render::Outcome::lost)
+    return failure("--film: the picture was lost: run `ligature doctor` for the state of the device");
+  const render::PictureView view = renderer->picture();
+  const cv::Mat both(view.height_px, view.width_px, CV_8UC4, const_cast<std::uint8_t*>(view.bgra), view.stride_bytes);
+  cv::Mat picture = (options.both_eyes ? both : both.colRange(0, view.width_px / 2)).clone();
+  const double size = std::max(0.4, picture.rows / 800.0);
+  const std::string text = fmt::format("{:.2f} s", world.time_s());
+  const cv::Point at(static_cast<int>(16 * size), static_cast<int>(32 * size));
+  for (const auto& [colour, width] : {std::pair{cv::Scalar(0, 0, 0, 255), 4}, {cv::Scalar(235, 240, 240, 255), 1}})
+    cv::putText(picture, text, at, cv::FONT_HERSHEY_SIMPLEX, size, colour, width, cv::LINE_AA);
+  pictures.push_back(std::move(picture));
+  shown_s = world.time_s();
+  return {};
+}
+
+Film::Film(std::unique_ptr<State> state) : state_(std::move(state)) {}
+Film::Film(Film&&) noexcept = default;
+Film& Film::operator=(Film&&) noexcept = default;
+Film::~Film() = default;
+
+Result<Film> Film::open(const FilmOptions& options, const config::Scenario& scenario, const world::World& world) {
+  const auto refuse = [&](const std::string& what, const std::string& why, const std::string& remedy) {
+    return usage_error(fmt::format("--film{}: {}: {}", what, why, remedy));
+  };
+  std::string ending = options.file.extension().string();
+  std::transform(ending.begin(), ending.end(), ending.begin(),
+                 [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+  if (ending != ".png") return refuse(" " + options.file.string(), "must end in .png", "name another file");
+  if (options.pictures < 1 || options.pictures > kMostFilmPictures || options.times_s.size() > kMostFilmPictures)
+    return refuse("-pictures", fmt::format("must be 1 to {}", kMostFilmPictures), "take fewer");
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->step_s = scenario.params.step_s;
+  state->times_s = options.times_s;
+  for (std::size_t i = 0; i < state->times_s.size(); ++i)
+    if (!(state->times_s[i] >= 0) || !std::isfinite(state->times_s[i]) ||
+        (i > 0 && !(state->times_s[i] > state->times_s[i - 1])))
+      return refuse("-times", fmt::format("{} is the wrong time", state->times_s[i]), "give growing times from 0 on");
+  if (state->times_s.empty())
+    for (std::size_t i = 0; i < options.pictures; ++i)
+      state->times_s.push_back(options.pictures == 1 ? scenario.duration_s
+                                                     : scenario.duration_s * static_cast<double>(i) /
+                                                           static_cast<double>(options.pictures - 1));
+
+  std::error_code wrong;
+  if (options.file.has_parent_path()) std::filesystem::create_directories(options.file.parent_path(), wrong);
+  if (wrong)
+    return refuse(" " + options.file.string(), "its folder cannot be made: " + wrong.message(), "name another");
+  if (auto writable = StreamedFile::open(options.file); !writable)
+    return usage_error("--film " + writable.error().message);
+
+  std::vector<TissueSurface> tissues = world.tissue_surfaces();
+  render::RenderParams picture = options.view ? *options.view : framed(tissues, world);
+  picture.presenter = "offscreen";
+  picture.status_overlay = false;
+  picture.vessel.present = picture.vessel.present && options.view.has_value();
+  config::show_scene(scenario, std::move(tissues), picture);
+  auto renderer = render::Renderer::create(picture, appliance::version_line());
+  if (!renderer) {
+    Error why = renderer.error();
+    why.message = "--film: " + why.message;
+    return unexpected(why);
+  }
+  state->renderer = std::move(*renderer);
+  return Film(std::move(state));
+}
+
+Result<void> Film::look(const world::World& world) {
+  State& s = *state_;
+  const double now = world.time_s() + 0.5 * s.step_s;
+  if (s.next >= s.times_s.size() || now < s.times_s[s.next]) return {};
+  while (s.next < s.times_s.size() && now >= s.times_s[s.next]) ++s.next;
+  return s.draw(world);
+}
+
+Result<void> Film::finish(const world::World& world, const std::string& comment) {
+  State& s = *state_;
+  if (s.next < s.times_s.size() && world.time_s() > s.shown_s)
+    if (auto drawn = s.draw(world); !drawn) return drawn;
+  if (s.pictures.empty()) return failure("--film-times: the run ended before the first picture");
+  const int width = s.pictures.front().cols, height = s.pictures.front().rows;
+  const auto count = static_cast<int>(s.pictures.size());
+  const int most = std::max(1, (kMostAcross + kGap) / (width + kGap));
+  const int rows = (count + most - 1) / most, columns = (count + rows - 1) / rows;
+  cv::Mat strip(rows * (height + kGap) + kGap, columns * (width + kGap) + kGap, CV_8UC4,
+                cv::Scalar(255, 255, 255, 255));
+  for (int i = 0; i < count; ++i)
+    s.pictures[static_cast<std::size_t>(i)].copyTo(
+        strip(cv::Rect(kGap + i % columns * (width + kGap), kGap + i / columns * (height + kGap), width, height)));
+  const render::PictureView view{strip.data, strip.cols, strip.rows, strip.step};
+  if (auto saved = render::write_png(s.options.file, view, s.renderer->version_line(), comment); !saved)
+    return failure(saved.error().message);
+  return {};
+}
+
+}  // namespace ligature::simulate
