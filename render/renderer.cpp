@@ -26,10 +26,13 @@ constexpr std::size_t kModels = 3 * kInstruments + 1;
 constexpr std::size_t kIdentityModel = kModels - 1;
 constexpr std::size_t kMaxFixedRings = kInstruments * 2 * kArmStations + 5 * 4;
 constexpr std::size_t kMaxRings = kMaxThreadRings + kMaxFixedRings;
-constexpr std::int32_t kLight = 2;        ///< the third eye
-constexpr double kLightReach = 0.9;       ///< half the width of what the key light's pictures hold, in fields of view
-constexpr std::uint32_t kSoftPieces = 4;  ///< parts that an edge of tissue is drawn in ...
-constexpr std::uint32_t kFewPieces = 2;   ///< ... where a processor draws it
+constexpr std::int32_t kLight = 2;   ///< the third eye
+constexpr double kLightReach = 0.9;  ///< half the width of what the key light's pictures hold, in fields of view
+/// Parts that an edge of tissue is drawn in.
+std::uint32_t pieces(const Device& device) {
+  if (!device.is_cpu) return 4;
+  return device.samples > 1 ? 2 : 1;  // small triangles are what a processor is slow at
+}
 constexpr VkFormat kShadeFormat = VK_FORMAT_D16_UNORM;  ///< one that every device has for this
 
 /// The same layout as Frame in frame.glsl (std140).
@@ -43,9 +46,10 @@ struct FrameUniform {
   std::array<std::array<float, 4>, 8> corner_p_W;
   std::array<Mat4, kModels> model_W;
   std::array<std::array<float, 4>, kMaxHoles> holes;
+  std::array<float, 4> shade_box;
   std::array<std::int32_t, 4> holes_count;
 };
-static_assert(sizeof(FrameUniform) == 64 * (3 + kModels) + 16 * (16 + kMaxHoles));
+static_assert(sizeof(FrameUniform) == 64 * (3 + kModels) + 16 * (17 + kMaxHoles));
 
 struct Push {
   std::int32_t eye = 0, first = 0, model = 0, status = 0;
@@ -342,7 +346,7 @@ Result<void> Renderer::State::make_geometry() {
   }
   vessel_range = append(vessel_mesh(params.vessel, params.bench_point_W.z));
   clamps_range = append(clamps_mesh(params.tissues, params.bench_point_W.z));
-  if (!params.tissues.empty()) soft.emplace(params.tissues, device->is_cpu ? kFewPieces : kSoftPieces);
+  if (!params.tissues.empty()) soft.emplace(params.tissues, pieces(*device));
 
   // Two triangles per side between neighbouring rings, outside facing out.
   std::vector<std::uint32_t> sweep;
@@ -449,8 +453,8 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
   if (tubes_swept) stages[0].pSpecializationInfo = &special;
 
   const bool mesh = kind == kMesh || kind == kGhostDepth || kind == kGhost || kind == kShadeMesh;
-  static_assert(sizeof(SoftVertex) == sizeof(MeshVertex));
-  const VkVertexInputBindingDescription binding{0, sizeof(MeshVertex), VK_VERTEX_INPUT_RATE_VERTEX};
+  const VkVertexInputBindingDescription binding{
+      0, static_cast<std::uint32_t>(is_soft ? sizeof(SoftVertex) : sizeof(MeshVertex)), VK_VERTEX_INPUT_RATE_VERTEX};
   const std::array<VkVertexInputAttributeDescription, 4> attributes{{
       {0, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(MeshVertex, position)},
       {1, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(MeshVertex, normal)},
@@ -461,7 +465,7 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
       {0, 0, VK_FORMAT_R32G32B32_UINT, offsetof(SoftVertex, corner)},
       {1, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(SoftVertex, weight)},
       {2, 0, VK_FORMAT_R32G32B32_SFLOAT, offsetof(SoftVertex, rest)},
-      {3, 0, VK_FORMAT_R32_SFLOAT, offsetof(SoftVertex, depth)},
+      {3, 0, VK_FORMAT_R32G32_SFLOAT, offsetof(SoftVertex, depth)},
       {4, 0, VK_FORMAT_R32_UINT, offsetof(SoftVertex, material)},
   }};
   VkPipelineVertexInputStateCreateInfo input{VK_STRUCTURE_TYPE_PIPELINE_VERTEX_INPUT_STATE_CREATE_INFO};
@@ -702,13 +706,13 @@ void Renderer::State::write_scene(const SceneSnapshot& scene) {
   u.to_light_W = to_float(key, 0.040);
   u.to_microscope_W = to_float(coaxial, optics.px_per_mm());
   u.target_p_W = to_float(m.target_p_W, 0.9 * m.field_of_view_mm);
-  point_light(u, key);
   if (soft) soft->place(scene, corners.as<SoftCorner>());
+  point_light(u, key);
   for (std::size_t i = 0; i < scene.holes.size(); ++i) {
     const SnapshotHole& hole = scene.holes[i];
     u.holes[i] = {hole.place.x, hole.place.y, hole.place.z, hole.radius_mm};
   }
-  u.holes_count = {static_cast<std::int32_t>(scene.holes.size()), soft ? 1 : 0, 0, 0};
+  u.holes_count = {static_cast<std::int32_t>(scene.holes.size()), 0, 0, 0};
   u.model_W[kIdentityModel] = to_matrix({});
 
   threads.clear();
@@ -742,6 +746,17 @@ void Renderer::State::point_light(FrameUniform& u, Vec3 key) {
     clip[12 + r] = static_cast<float>((r == 2 ? 0.5 : 0.0) - dot(row[r], m.target_p_W));
   }
   clip[15] = 1;
+  // Shadows fall on what is behind the tissue, as the light sees it: within the tissue's outline.
+  u.shade_box = {1, 1, 0, 0};
+  for (int corner = 0; soft && corner < 8; ++corner) {
+    const Vec3 &low = soft->low(), &high = soft->high();
+    const Vec3 p{corner & 1 ? high.x : low.x, corner & 2 ? high.y : low.y, corner & 4 ? high.z : low.z};
+    constexpr float kMargin = 0.01F;
+    const auto a = static_cast<float>(0.5 + 0.5 * dot(row[0], p - m.target_p_W));
+    const auto b = static_cast<float>(0.5 + 0.5 * dot(row[1], p - m.target_p_W));
+    u.shade_box = {std::min(u.shade_box[0], a - kMargin), std::min(u.shade_box[1], b - kMargin),
+                   std::max(u.shade_box[2], a + kMargin), std::max(u.shade_box[3], b + kMargin)};
+  }
   u.eye_p_W[kLight] = to_float(m.target_p_W + (10 * reach) * key, 1);
   u.bench = {static_cast<float>(params.bench_point_W.z), static_cast<float>(params.eye_width_px),
              static_cast<float>(params.eye_height_px), static_cast<float>(2 * reach / shade_size)};

@@ -49,6 +49,13 @@ std::vector<double> depths_of(const TissueSurface& surface, const std::vector<Cu
   return out;
 }
 
+/// Clouds of colour some tenths of a millimetre wide, 0..1.
+double mottle(Vec3 p) {
+  const double a = std::sin(3.1 * p.x + 2.3 * std::sin(2.7 * p.y + 1.3)) * std::sin(4.3 * p.y + 3.7 * p.z + 0.7);
+  const double b = std::sin(7.9 * p.x - 5.3 * p.z + 2.0 * std::sin(6.1 * p.y)) * std::sin(8.7 * p.z + 2.9 * p.x);
+  return std::clamp(0.5 + 0.35 * a + 0.2 * b, 0.0, 1.0);
+}
+
 /// A frame at this place whose x axis has this direction.
 Pose along(Vec3 origin, Vec3 x) {
   const Vec3 turn = cross({1, 0, 0}, x);
@@ -135,6 +142,7 @@ SoftMesh::SoftMesh(std::span<const TissueSurface> surfaces, std::uint32_t pieces
           rest = rest + w[k] * (X_VW * to_vec(surface.rest[t.vertex[k]]));
           v.depth += static_cast<float>(w[k] * depth[t.vertex[k]]);
         }
+        v.mottle = static_cast<float>(mottle(rest));
         v.rest = {static_cast<float>(rest.x), static_cast<float>(rest.y), static_cast<float>(rest.z)};
         const std::array<std::uint32_t, 3> steps{n - i - j, i, j};
         for (std::size_t k = 0; k < 3; ++k) {
@@ -184,11 +192,22 @@ void SoftMesh::place(const SceneSnapshot& scene, SoftCorner* out) noexcept {
     }
     shade(tissue, out);
   }
+  find_box();
 }
 
 void SoftMesh::place_at_rest(SoftCorner* out) noexcept {
   at_ = rest_;
   for (const Tissue& tissue : tissues_) shade(tissue, out);
+  find_box();
+}
+
+void SoftMesh::find_box() noexcept {
+  if (at_.empty()) return;
+  low_ = high_ = to_vec(at_.front());
+  for (const SnapshotVertex& v : at_) {
+    low_ = {std::min<double>(low_.x, v.x), std::min<double>(low_.y, v.y), std::min<double>(low_.z, v.z)};
+    high_ = {std::max<double>(high_.x, v.x), std::max<double>(high_.y, v.y), std::max<double>(high_.z, v.z)};
+  }
 }
 
 void SoftMesh::shade(const Tissue& tissue, SoftCorner* out) noexcept {

@@ -32,9 +32,10 @@ struct SoftVertex {
   std::array<float, 2> weight{};          ///< of the second and the third
   std::array<float, 3> rest{};            ///< [mm], for the surface's pattern: x along the vessel
   float depth = 0;                        ///< from the nearest open end [diameters]: light gets lost in a lumen
+  float mottle = 0;                       ///< of its colour, 0..1
   std::uint32_t material = 0;
 };
-static_assert(sizeof(SoftVertex) == 40);
+static_assert(sizeof(SoftVertex) == 44);
 
 /// Where a tissue was cut through, at rest.
 struct CutEnd {
@@ -50,6 +51,9 @@ class SoftMesh {
   /// @param surfaces with indices within range  @param pieces n: into how many parts an edge is cut
   SoftMesh(std::span<const TissueSurface> surfaces, std::uint32_t pieces);
 
+  /// The corners of the box that all of it is in, after place().
+  Vec3 low() const { return low_; }
+  Vec3 high() const { return high_; }
   const std::vector<SoftVertex>& vertices() const { return vertices_; }
   const std::vector<std::uint32_t>& indices() const { return indices_; }
   std::size_t corners() const { return corner_of_.size(); }
@@ -71,9 +75,11 @@ class SoftMesh {
     std::uint32_t first_vertex = 0, vertices = 0;
     std::uint32_t first_face = 0, faces = 0, first_corner = 0, corners = 0;
   };
+  void find_box() noexcept;
   void shade(const Tissue& tissue, SoftCorner* out) noexcept;
 
   std::vector<Tissue> tissues_;
+  Vec3 low_, high_;
   std::vector<SnapshotVertex> rest_;      ///< of all tissues
   std::vector<SnapshotVertex> at_;        ///< now
   std::vector<std::uint32_t> corner_of_;  ///< vertex of every corner

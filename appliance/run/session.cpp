@@ -264,6 +264,8 @@ Result<void> Session::make_parts() {
   auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
   if (!world) return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), world.error().message));
   config::show_scene(setup_.scenario, world->tissue_surfaces(), setup_.profile.render.params);
+  if (auto shown = render::check(setup_.profile.render.params); !setup_.profile.render.params.tissues.empty() && !shown)
+    return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), shown.error().message));
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
   if (!renderer) return unexpected(renderer.error());
   renderer_line_ = (*renderer)->info().line();

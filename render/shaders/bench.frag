@@ -27,7 +27,7 @@ void main() {
   vec3 v = normalize(frame.eye_p_W[0].xyz + frame.eye_p_W[1].xyz - 2.0 * p_W);
   float key = frame.to_light_W.z, lamp = frame.to_microscope_W.z;
   float sheen = pow(max(normalize(v + frame.to_light_W.xyz).z, 0.0), 12.0);
-  float sun = lit(tissue_map, in_light(p_W), 2.5);
+  float sun = lit(tissue_map, in_light(p_W), 2.5, 4);
   vec3 c = base * (0.12 + s * (0.85 * key * sun + 0.45 * lamp)) + s * sun * sheen * vec3(0.020, 0.026, 0.026);
   colour = vec4(tone(c), 1.0);
 }

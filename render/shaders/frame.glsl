@@ -23,7 +23,8 @@ layout(std140, set = 0, binding = 0) uniform Frame {
   vec4 corner_p_W[8];   // where the corners of the left, the right picture see the bench; w: their clip w
   mat4 model_W[7];      // plus, minus, body of the left, of the right forceps; identity
   vec4 holes[64];       // where threads go through walls; w: radius [mm]
-  ivec4 holes_count;    // x: of them; y: whether there is tissue
+  vec4 shade_box;       // in the key light's pictures, 0..1: where shadows may fall; empty without tissue
+  ivec4 holes_count;    // x
 } frame;
 
 struct Ring {

@@ -10,5 +10,5 @@ float edge(float x, float p) { return smoothstep(-1.6 * p, 1.6 * p, x); }
 void main() {
   float x = profile.x, w = profile.y, p = profile.z;
   float covered = edge(x + w, p) - edge(x - w, p);
-  colour = vec4(0.0, 0.0, 0.0, clamp(covered * profile.w, 0.0, 1.0) * lit(tissue_map, in_light(p_W), 2.5));
+  colour = vec4(0.0, 0.0, 0.0, clamp(covered * profile.w, 0.0, 1.0) * lit(tissue_map, in_light(p_W), 0.0, 1));
 }

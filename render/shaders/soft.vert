@@ -10,7 +10,7 @@ layout(std430, set = 0, binding = 3) readonly buffer Corners { Corner corners[];
 layout(location = 0) in uvec3 corner;
 layout(location = 1) in vec2 weight;
 layout(location = 2) in vec3 rest;
-layout(location = 3) in float depth;
+layout(location = 3) in vec2 surface;
 layout(location = 4) in uint material_in;
 layout(location = 0) centroid out vec3 p_W;
 layout(location = 1) centroid out vec3 n_W;
@@ -35,7 +35,7 @@ void main() {
   x_W = vec3(1.0, 0.0, 0.0);
   to_eye = frame.eye_p_W[EYE].xyz - p_W;
   p_mesh = rest;
-  uv = vec2(depth, 0.0);
+  uv = surface;
   material = material_in;
   gl_Position = frame.clip_W[EYE] * vec4(p_W, 1.0);
 }

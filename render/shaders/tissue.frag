@@ -10,26 +10,25 @@ layout(location = 5) centroid in vec2 uv;
 layout(location = 6) flat in uint material;
 layout(location = 0) out vec4 colour;
 // Fine red lines along the vessel: its own vessels, branching where the noise turns.
-float vasa(vec3 p, float across) {
-  vec2 q = vec2(p.x * 0.9, p.y * 2.6 + p.z * 1.9);
-  q += 0.55 * vec2(noise(q * 1.7 + 3.0), noise(q * 1.7 + 60.0));
+float vasa(vec3 p, float broad, float across) {
+  vec2 q = vec2(p.x * 0.9 + 0.6 * broad, p.y * 2.6 + p.z * 1.9 - 0.5 * broad);
   float d = abs(noise(q + 11.0) - 0.5), e = abs(noise(q * 2.3 + 70.0) - 0.5);
-  float here = smoothstep(0.35, 0.65, noise(q * 0.8 + 31.0));
-  return (1.0 - smoothstep(0.004, 0.014 + across, d)) + 0.5 * here * (1.0 - smoothstep(0.004, 0.014 + 2.0 * across, e));
+  return 1.0 - smoothstep(0.004, 0.014 + across, d) +
+         0.5 * smoothstep(0.35, 0.65, broad) * (1.0 - smoothstep(0.004, 0.014 + 2.0 * across, e));
 }
 
 // Tissue that deforms carries its pattern along, and takes shadows.
 vec3 soft(vec3 n, vec3 v, vec3 l, vec3 m, float s, float key, float lamp, float facing) {
   float px = 1.0 / frame.to_microscope_W.w;
   float near = smoothstep(0.10, 0.02, px);  // details that a pixel cannot hold stay away
-  float broad = 0.5 * noise(p_mesh.xy * 2.1 + 5.0) + 0.5 * noise(p_mesh.zx * 2.7 + 40.0);
-  float fibre = noise(vec2(p_mesh.x * 3.0, p_mesh.y * 22.0 + p_mesh.z * 17.0));
+  float broad = uv.y;
+  float fibre = noise(vec2(p_mesh.x * 5.0, p_mesh.y * 22.0 + p_mesh.z * 17.0));
   float grain = noise(p_mesh.xy * 31.0 + p_mesh.z * 23.0);
   vec3 skin = mix(vec3(0.56, 0.20, 0.175), vec3(0.72, 0.37, 0.31), broad) * (0.94 + 0.12 * near * fibre);
   vec3 deep = vec3(0.42, 0.045, 0.040);
   float gloss = 1.0, inner = 0.0;
   if (material == 5u) {
-    skin = mix(skin, vec3(0.60, 0.085, 0.085), 0.34 * near * clamp(vasa(p_mesh, px), 0.0, 1.0));
+    skin = mix(skin, vec3(0.60, 0.085, 0.085), 0.34 * near * clamp(vasa(p_mesh, broad, px), 0.0, 1.0));
   } else if (material == 6u) {
     skin = mix(vec3(0.50, 0.13, 0.11), vec3(0.60, 0.21, 0.17), broad);
     gloss = 0.6;
@@ -40,15 +39,15 @@ vec3 soft(vec3 n, vec3 v, vec3 l, vec3 m, float s, float key, float lamp, float 
     gloss = 0.4;
   }
   float texel = frame.bench.w;
-  float sun = lit(tissue_map, in_light(p_W + 2.5 * texel * n), 1.5);
-  sun *= lit(tool_map, in_light(p_W), 1.3);
+  float sun = lit(tissue_map, in_light(p_W + 2.5 * texel * n), 1.5, 2);
+  sun *= lit(tool_map, in_light(p_W), 1.3, 4);
   // What of the lamp's light finds its way out again: little, the deeper in the lumen.
   float open = mix(1.0, exp(-1.5 * uv.x), inner);
   float wrap = max((key + 0.30) / 1.30, 0.0) * mix(0.22, 1.0, sun);
   vec3 c = skin * s * (0.86 * wrap + 0.34 * lamp) * open + skin * 0.05 * open;
   c += deep * s * (0.26 * pow(1.0 - facing, 2.0) + 0.10 * max(-key, 0.0)) * open;
   // A wet film: narrow glints, broken by the fibres below it.
-  vec3 bumpy = normalize(n + near * (0.22 * (vec3(grain, fibre, broad) - 0.5) + 0.06 * (broad - 0.5)));
+  vec3 bumpy = normalize(n + near * (0.22 * (vec3(grain, fibre, broad) - 0.5)));
   float wet = pow(max(dot(bumpy, normalize(v + l)), 0.0), 150.0) * sun;
   float film = pow(max(dot(bumpy, normalize(v + m)), 0.0), 40.0);
   c += s * gloss * open * (vec3(1.0, 0.97, 0.95) * (0.75 * wet + 0.10 * film));

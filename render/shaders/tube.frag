@@ -26,7 +26,7 @@ void main() {
   // Dyed monofilament: deep violet body, clear glossy skin.
   vec3 body = vec3(0.100, 0.026, 0.260);
   // Under a wall, or inside it, a thread is in the dark.
-  float sun = lit(tissue_map, in_light(p_W + (0.01 + 2.0 * frame.bench.w) * l), 1.5);
+  float sun = lit(tissue_map, in_light(p_W + (0.01 + 2.0 * frame.bench.w) * l), 0.0, 1);
   s *= mix(0.35, 1.0, sun);
   float key = max(dot(n, l), 0.0), lamp = max(dot(n, m), 0.0);
   float up = 0.5 + 0.5 * n.z;

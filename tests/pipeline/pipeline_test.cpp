@@ -164,6 +164,36 @@ TEST_F(Pipeline, NoAllocationAndNoLockInRealtimeCode) {
   RecordProperty("exemptions", guard::report());
 }
 
+TEST_F(Pipeline, TissueIsShownWithoutAllocationInRealtimeCode) {
+#if defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the guard cannot see aligned allocations under ThreadSanitizer";
+#endif
+  const std::filesystem::path scenario = directory_ / "vessel.toml";
+  std::ofstream(scenario) << "[solver]\niterations = 5\n[[tissue]]\nshape = \"vessel\"\n"
+                             "[[thread]]\npoints_mm = [[-2, 0, 1], [6, 0, 1]]\nsegment_mm = 0.5\n";
+  RunOptions o = options(config::Pace::lockstep, 0.2);
+  o.out = directory_ / "session";
+  o.profile.scenario = scenario;
+  o.profile.render.params.microscope.field_of_view_mm = 4;
+  o.profile.output.picture_times_s = {0.1};
+  guard::reset();
+  const json report = run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  EXPECT_EQ(report["steps"], 40);
+  EXPECT_GT(report["frames"]["presented"].get<int>(), 0);
+  EXPECT_TRUE(std::filesystem::exists(o.out / "stereo_000.10s.png"));
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(replayed->state_hash, replayed->recorded_hash);
+
+  std::ofstream(scenario, std::ios::app)
+      << "[[tissue]]\nshape = \"vessel\"\np_WV_mm = [0, 5, 0]\naround = 64\nalong = 64\n";
+  const auto refused = run_session(o);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("vessel.toml: "), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("vertices"), std::string::npos) << refused.error().message;
+}
+
 TEST_F(Pipeline, TwoDeadCamerasLeaveTrackingOn) {
   RunOptions o = options(config::Pace::lockstep, 2.0);
   o.profile.faults = {fault(FaultSettings::Kind::camera_dead, 0, 0.5, 1.5),
