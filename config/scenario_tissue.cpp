@@ -38,6 +38,10 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
   p.density_g_per_mm3 = kDensity * t.get_number("density_kg_per_m3", p.density_g_per_mm3 / kDensity, between(1, 1e5));
   p.relaxation_s = kSecondsPerMs * t.get_number("relaxation_ms", p.relaxation_s / kSecondsPerMs, between(0, 1e6));
   p.drag_per_s = t.get_number("drag_per_s", p.drag_per_s, between(0, 1e9));
+  p.pierce_force =
+      units::un_per_mn * t.get_number("pierce_force_mn", p.pierce_force / units::un_per_mn, between(1e-3, 1e6));
+  p.pierce_angle_rad =
+      units::rad_per_deg * t.get_number("pierce_angle_deg", p.pierce_angle_rad / units::rad_per_deg, between(1, 89));
   if (!t.clean()) return p;
   if (p.wall_mm > 0.499 * p.outer_diameter_mm)
     t.reject("wall_mm", "less than half of outer_diameter_mm", "a vessel is hollow");

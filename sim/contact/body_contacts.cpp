@@ -135,7 +135,8 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         std::array<bool, kMostTouches> handed{};
         const std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
         for (std::size_t j = 0; j < found; ++j) {
-          // In a groove of a soft surface which side is nearer changes with every iteration: both are met at the vertex.
+          // In a groove of a soft surface which side is nearer changes with every iteration: both are met at the
+          // vertex.
           const bool glides = j == 0 && first.distance > 0 && (!soft || found == 1);
           const Place place = glides ? nearest_place(s, i, moment, within) : Place{};
           const double d = place.d;

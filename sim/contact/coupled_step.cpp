@@ -484,8 +484,8 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
     part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}, 1,
                                     &rings_.passages(), number_of(body))
                               .fraction);
-    part = std::min(part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1)
-                              .fraction);
+    part = std::min(
+        part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1).fraction);
   });
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
@@ -517,8 +517,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   }
   parts = std::max(parts, body_parts(strands, count));
   if (tools_.any())
-    parts = std::max(parts, static_cast<int>(std::ceil(
-                                std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
+    parts = std::max(
+        parts, static_cast<int>(std::ceil(std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
   const double body_reach = [&] {
@@ -592,7 +592,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
       const bool by_drag = in_knots < kPoorDrag * drag_force;
-      if (in_knots > (kPoorBalance) * knots_before && !by_drag)
+      if (in_knots > (kPoorBalance)*knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);
@@ -735,8 +735,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       passes = passes || look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare,
                                    &rings_.passages(), number_of(body))
                                  .found > 0;
-      passes = passes || look_tools(body, tools_.trial_back(motion, 0.5), {body.start(), body.x(), 0.5}, kAuditShare)
-                                 .found > 0;
+      passes = passes ||
+               look_tools(body, tools_.trial_back(motion, 0.5), {body.start(), body.x(), 0.5}, kAuditShare).found > 0;
     });
     if (passes) break;
     visit_soft([](SoftBody& body) { body.go_back(0.5); });

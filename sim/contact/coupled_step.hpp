@@ -178,7 +178,7 @@ class CoupledStep {
   };
   std::vector<RimSpring> springs_;
   std::vector<Vector3d> turned_;  ///< what they add to the force of each contact [uN]
-  std::vector<double> slope_w_;  ///< rows of W of the slopes                                 (rings, rows)
+  std::vector<double> slope_w_;   ///< rows of W of the slopes                                 (rings, rows)
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;

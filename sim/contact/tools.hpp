@@ -6,9 +6,9 @@
 ///
 ///   x_i = from_i + part (to_i - from_i) + d,   d = compliance * (what bodies push it with)
 ///
-/// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it by
-/// friction. Contacts are found as those of strands with bodies are (body_contacts.hpp). A tool that appears inside a
-/// body touches nothing until it has left it.
+/// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it
+/// by friction. Contacts are found as those of strands with bodies are (body_contacts.hpp). A tool that appears inside
+/// a body touches nothing until it has left it.
 #include <cstdint>
 #include <vector>
 

@@ -7,9 +7,9 @@
 namespace ligature::world {
 namespace {
 
-constexpr double kEaseSpeed = 20.0;    // at which a released vertex may start to give way [mm/s]
+constexpr double kEaseSpeed = 20.0;       // at which a released vertex may start to give way [mm/s]
 constexpr std::size_t kMostSpheres = 64;  // of an arm
-constexpr double kGripShedding = 0.5;  // a sliding vertex this far outside the faces is no longer held [mm]
+constexpr double kGripShedding = 0.5;     // a sliding vertex this far outside the faces is no longer held [mm]
 
 }  // namespace
 
@@ -249,7 +249,8 @@ void World::State::add_tools() {
       const auto spheres = static_cast<std::size_t>(std::ceil((cone.b - cone.a).norm() / cone.radius_a)) + 1;
       std::vector<double> radius(std::clamp<std::size_t>(spheres, 2, kMostSpheres));
       for (std::size_t i = 0; i < radius.size(); ++i)
-        radius[i] = std::lerp(cone.radius_a, cone.radius_b, static_cast<double>(i) / static_cast<double>(radius.size() - 1));
+        radius[i] =
+            std::lerp(cone.radius_a, cone.radius_b, static_cast<double>(i) / static_cast<double>(radius.size() - 1));
       along_arm.resize(std::max(along_arm.size(), radius.size()));
       coupled[0].tools().add(std::move(radius), 1 / tool.model().hand_stiffness);
     }
@@ -268,8 +269,8 @@ void World::State::lead_tools() noexcept {
     const Pose X_WA = tool.X_WA(arm);
     const std::size_t last = tools.spheres(k) - 1;
     for (std::size_t i = 0; i <= last; ++i)
-      along_arm[i] = to_eigen(X_WA * from_eigen(cone.a + static_cast<double>(i) / static_cast<double>(last) *
-                                                             (cone.b - cone.a)));
+      along_arm[i] =
+          to_eigen(X_WA * from_eigen(cone.a + static_cast<double>(i) / static_cast<double>(last) * (cone.b - cone.a)));
     tools.lead(k, along_arm.data());
   }
 }
