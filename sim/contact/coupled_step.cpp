@@ -282,10 +282,13 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     slid_[r] = {axes.col(1).dot(slid), axes.col(2).dot(slid)};
     q[0] = left;
     f = axes.transpose() * c.force;
-    mu_[r] = row.of == Row::Of::strands       ? settings.friction
-             : row.of == Row::Of::tool        ? settings.tool_friction
-             : bodies_.soft_of(c.pair.edge_b) ? settings.soft_friction
-                                              : settings.body_friction;
+    const bool at_point =
+        row.of == Row::Of::body && body_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
+    mu_[r] = row.of == Row::Of::strands        ? settings.friction
+             : row.of == Row::Of::tool         ? settings.tool_friction
+             : !bodies_.soft_of(c.pair.edge_b) ? settings.body_friction
+             : at_point                        ? std::max(kPointFriction, settings.soft_friction)
+                                               : settings.soft_friction;
     rows_.push_back(row);
     chosen_.push_back(c);
     if (row.of == Row::Of::tool) chosen_.back().pair.strand_a = kNoStrand;

@@ -30,6 +30,8 @@ struct Strand {
 
   const double* radii = nullptr;  ///< at the vertices, linear between; null: `radius` everywhere [mm]  (vertices)
   double thinnest = 0;            ///< of `radii` the smallest [mm]
+  /// A vertex that is a needle's point: what deforms it does not slide along, it catches
+  std::uint32_t point = 0xffffffffu;
 
   std::size_t edges() const { return closed ? vertices : vertices - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == vertices ? 0 : vertex + 1; }

@@ -36,6 +36,7 @@ inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further 
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
 
 // Bodies that deform.
+inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
 inline constexpr double kAuditShare = 0.25;  ///< of the distance kept from a soft surface, that is proven of a move
 

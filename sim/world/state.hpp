@@ -106,6 +106,13 @@ inline SnapshotVertex shown_at(const Vector3d& x) noexcept {
   return {static_cast<float>(x.x()), static_cast<float>(x.y()), static_cast<float>(x.z())};
 }
 
+/// The vertex that is its needle's point.
+inline std::uint32_t point_of(const Thread& t) noexcept {
+  const auto [first, last] = needle_vertices(t);
+  if (first == last) return 0xffffffffu;
+  return static_cast<std::uint32_t>(last + 1 == t.x0.size() ? last : first);
+}
+
 /// A cut to come, with memory for what it makes: two pieces, or of a closed thread one.
 struct Cut {
   double time_s = 0;
@@ -266,7 +273,8 @@ struct World::State {
             .turns = t.model.angles_unknown,
             .division = t.division,
             .radii = t.model.sections.empty() ? nullptr : t.model.sections.radius.data(),
-            .thinnest = t.thinnest};
+            .thinnest = t.thinnest,
+            .point = point_of(t)};
   }
   contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0, soft_bodies.data()}; }
   contact::StepProblem problem_of(Thread& t) noexcept {

@@ -14,14 +14,16 @@ DEG = math.pi / 180
 
 # The needle: where its swage lies on the bench, and its arc.
 SWAGE = (0.0, -6.0, 0.036)
-ARC_MM, ARC_DEG = 2.5, 135.0
+ARC_MM, ARC_DEG = 3.0, 180.0
 RADIUS = ARC_MM / (ARC_DEG * DEG)
-TOP = 2.5  # of the vessels
-CUT = 40.0  # at these angles from the lowest place its circle cuts the top of the vessels [deg]
+AXIS, TOP = 2.0, 2.5  # of the vessels
+END = 14.0
+CUT = 55.0  # at these angles from the lowest place its circle cuts the top of the vessels [deg]
 CENTRE = (0.0, 0.0, TOP + RADIUS * math.cos(CUT * DEG))
 
 RIGHT_AT = 15.0  # from the swage [deg of arc]
 OPEN, SHUT = 0.2, 0.0
+BESIDE = 0.43  # the faces 0.9 mm apart [deg]
 WIDE = 0.5
 
 
@@ -108,7 +110,7 @@ def right_and_left():
     right, left = Path(), Path()
     # Angles are those of the point.
     held = RIGHT_AT - ARC_DEG
-    start, through = -62.0, 68.0
+    start, through = -80.0, 96.0
     place, along = lying(RIGHT_AT)
     flat = jaws((0.0, 0.0, 1.0), along, LEAN)
     right.to(0.0, add(place, (0, 0, 6)), flat, OPEN)
@@ -122,28 +124,38 @@ def right_and_left():
     right.to(2.6, add(ready, (0, 0, 3)), upright, SHUT)
     right.to(3.2, ready, upright, SHUT)
     right.stay(3.3)
-    drive(right, 3.3, 6.3, start, through, held, LEAN)
-    right.stay(7.1)
-    right.stay(7.2, OPEN)
+    drive(right, 3.3, 4.8, start, 0.0, held, LEAN)
+    right.stay(5.4)
+    drive(right, 5.4, 6.6, 0.0, through, held, LEAN)
+    right.stay(7.7)
+    right.stay(7.8, OPEN)
     _, last, q, _ = right.rows[-1]
-    right.to(7.3, last, q, OPEN)
-    right.to(8.0, add(last, (-1.0, -8.0, 5.0)), q, WIDE)
-    right.stay(14.0)
+    right.to(7.9, last, q, OPEN)
+    right.to(8.6, add(last, (-1.0, -8.0, 5.0)), q, WIDE)
+    right.stay(END)
 
-    left_at = -8.0  # of the point's angle: the jaws are behind it
+    # The left hand steadies the first end, one jaw on either side, while it is pierced.
+    steady = (-0.45, 0.0, AXIS - 0.1)
+    q = quaternion((math.sqrt(0.5), 0.0, -math.sqrt(0.5)), (0.0, 1.0, 0.0), (math.sqrt(0.5), 0.0, math.sqrt(0.5)))
+    left.to(0.0, add(steady, (-3.0, 0.0, 4.0)), q, BESIDE + 0.5)
+    left.to(2.4, add(steady, (-2.0, 0.0, 2.0)), q, BESIDE + 0.5)
+    left.to(2.8, steady, q, BESIDE + 0.5)
+    left.to(3.1, steady, q, BESIDE)
+    left.stay(4.9)
+    left.to(5.0, steady, q, BESIDE + 0.5)
+    left.to(5.3, add(steady, (-2.0, 0.0, 2.0)), q, BESIDE + 0.5)
+    left_at = -12.0  # of the point's angle: the jaws are behind it
     grip, along = on_circle(through + left_at)
     q = jaws(UPRIGHT, along, -LEAN)
-    away = (2.0, 6.0, 4.0)
-    left.to(0.0, add(grip, away, 1.5), q, OPEN)
-    left.to(6.2, add(grip, away), q, OPEN)
-    left.to(6.7, grip, q, OPEN)
-    left.stay(6.8)
-    left.stay(7.0, SHUT)
-    left.stay(7.4)
-    drive(left, 7.4, 9.4, through, through + 125.0, left_at, -LEAN)
+    left.to(6.5, add(grip, (2.0, 6.0, 4.0)), q, OPEN)
+    left.to(7.1, grip, q, OPEN)
+    left.stay(7.2)
+    left.stay(7.5, SHUT)
+    left.stay(8.0)
+    drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN)
     _, out, q, _ = left.rows[-1]
-    left.to(12.4, add(out, (5.0, 0.0, 11.0)), q, SHUT)
-    left.stay(14.0)
+    left.to(13.0, add(out, (5.0, 0.0, 11.0)), q, SHUT)
+    left.stay(END)
     return right, left
 
 
