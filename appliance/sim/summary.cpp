@@ -89,6 +89,13 @@ json needles_json(const world::World& world, const world::WorldParams& params) {
   return all;
 }
 
+// The second hole of a suture along its thread.
+bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k) {
+  return std::any_of(rings.begin(), rings.end(), [&](const world::RingMeasure& other) {
+    return other.suture == rings[k].suture && other.s_mm < rings[k].s_mm;
+  });
+}
+
 }  // namespace
 
 void TailMean::add(const std::vector<double>& row) {
@@ -199,10 +206,12 @@ void Statistics::add(const world::World& world, const StepReport& report) {
     peak.run = m.inverted > 0 ? peak.run + 1 : 0;
     peak.inverted_steps_in_a_row = std::max(peak.inverted_steps_in_a_row, peak.run);
   }
-  if (!params_.sutures.empty()) {
+  if (!params_.tissues.empty()) {
     const auto rings = world.rings();
-    ring_peaks_.resize(rings.size());
-    for (std::size_t k = 0; k < rings.size(); ++k) ring_peaks_[k] = std::max(ring_peaks_[k], norm(rings[k].force));
+    for (std::size_t k = 0; k < rings.size(); ++k) {
+      double& peak = ring_peaks_[{rings[k].suture, is_exit(rings, k)}];
+      peak = std::max(peak, norm(rings[k].force));
+    }
   }
   topology_.add(world.time_s(), params_.step_s, report, passed);
   measure_contacts(world, report);
@@ -259,19 +268,20 @@ json Statistics::tissue(const world::World& world) const {
 
 json Statistics::sutures(const world::World& world, const world::WorldParams& params) const {
   json all = json::array();
-  if (params.sutures.empty()) return all;
   const auto rings = world.rings();
   const auto names = thread_names(world);
   for (std::size_t k = 0; k < rings.size(); ++k) {
     const world::RingMeasure& r = rings[k];
+    const bool exit = is_exit(rings, k);
+    const auto peak = ring_peaks_.find({r.suture, exit});
     all.push_back({{"suture", r.suture},
-                   {"hole", k % 2 == 0 ? "entry" : "exit"},
+                   {"hole", exit ? "exit" : "entry"},
                    {"thread", names[r.thread]},
                    {"tissue", params.tissues[r.tissue].name},
                    {"s_mm", r.s_mm},
                    {"place_mm", vector_json(r.place)},
                    {"force_mn", {mn(r.force.x), mn(r.force.y), mn(r.force.z)}},
-                   {"force_max_mn", mn(k < ring_peaks_.size() ? ring_peaks_[k] : 0)},
+                   {"force_max_mn", mn(peak != ring_peaks_.end() ? peak->second : 0)},
                    {"sliding", r.sliding},
                    {"left", r.left}});
   }

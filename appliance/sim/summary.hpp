@@ -1,9 +1,11 @@
 #pragma once
 /// What a run has to say about itself: gathered step by step in bounded memory, told as summary.json (CONTRACT).
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "appliance/knot/threads.hpp"
@@ -84,7 +86,7 @@ class Statistics {
     int inverted = 0, inverted_steps_in_a_row = 0, run = 0;
   };
   std::vector<TissuePeak> tissue_peaks_;
-  std::vector<double> ring_peaks_;  // largest force [uN]
+  std::map<std::pair<std::size_t, bool>, double> ring_peaks_;  // of the holes of each suture: force on the thread [uN]
   Quantiles residual_, contact_residual_;
   std::uint64_t short_of_vertices_ = 0, vertices_added_ = 0, vertices_removed_ = 0;  // of adaptive threads
   std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,

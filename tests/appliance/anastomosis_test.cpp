@@ -1,0 +1,54 @@
+/// The scripted trainee's stitch, as `ligature sim anastomosis/stitch` runs it: what it did, told by places and forces.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "appliance/sim/sim_run.hpp"
+
+namespace {
+
+using nlohmann::json;
+
+TEST(Anastomosis, TheScriptedNeedleGoesThroughBothEndsAndTheThreadFollows) {
+  ligature::simulate::SimOptions options;
+  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/anastomosis/stitch.toml";
+  const auto outcome = ligature::simulate::simulate(options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const json s = json::parse(outcome->summary);
+  EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
+  EXPECT_EQ(s["topology"]["changed"], false);
+  EXPECT_EQ(s["topology"]["crossings_found"], 0);
+  EXPECT_EQ(s["non_finite_resets"], 0);
+  EXPECT_EQ(s["forceps"]["grasps"], 2);
+  for (const json& end : s["tissue"]) EXPECT_LE(end["inverted_steps_in_a_row"], 1) << end["name"];
+
+  // Along the thread: into the left end from outside, into its lumen; into the right end's wall from there, out of it.
+  struct Hole {
+    const char *tissue, *hole;
+    double from_axis;  // outer radius 0.5, wall 0.1 [mm]
+  };
+  const Hole expected[] = {
+      {"left end", "entry", 0.5}, {"left end", "exit", 0.4}, {"right end", "entry", 0.4}, {"right end", "exit", 0.5}};
+  const json& holes = s["sutures"];
+  ASSERT_EQ(holes.size(), 4u) << holes;
+  double before = 0;
+  for (std::size_t k = 0; k < 4; ++k) {
+    const json& hole = holes[k];
+    EXPECT_EQ(hole["tissue"], expected[k].tissue) << k;
+    EXPECT_EQ(hole["hole"], expected[k].hole) << k;
+    EXPECT_FALSE(hole["left"]) << k;
+    const double x = hole["place_mm"][0], y = hole["place_mm"][1], z = hole["place_mm"][2];
+    EXPECT_NEAR(std::hypot(y, z - 2), expected[k].from_axis, 0.05) << k;
+    EXPECT_NEAR(y, 0, 0.1) << k;
+    EXPECT_NEAR(std::abs(x), 0.65, 0.3) << k;
+    EXPECT_EQ(x > 0, k > 1) << k;
+    EXPECT_GT(double(hole["s_mm"]), before) << k;
+    before = hole["s_mm"];
+  }
+  // The needle, the last 3 mm of 23, is out, with thread behind it.
+  EXPECT_LT(double(holes[3]["s_mm"]), 15);
+}
+
+}  // namespace
