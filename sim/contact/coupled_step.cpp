@@ -535,6 +535,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
   double knots_before = 0, drag_force = 0;  // imbalance in knots, and what the drag of the last move was of it [uN]
   double over = 0;                          // of the last move, over what is trusted
+  double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   bool still = false, cut = false;
   int blocked = 0;
 
@@ -660,6 +661,15 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([&](SoftBody& body) {
       for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
     });
+    // A body that only tools press and that leaps to and fro between two places goes half way, and half of that.
+    const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [](const Row& row) {
+                            return row.of == Row::Of::tool;
+                          });
+    relax = !by_tools                               ? 1.0
+            : soft_moved_ > kSoftLeap * soft_before ? std::max(0.5 * relax, kLeastRelax)
+                                                    : std::min(1.0, 1.5 * relax);
+    soft_before = soft_moved_;
+    fraction = std::min(fraction, relax);
     place_trial(systems, count, fraction);
     const double allowed = safe_fraction(strands, count, fraction, settings, out);
     if (allowed < fraction) {
@@ -708,7 +718,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     drag_force = fraction * knots_moved * knot_drag_used;
     shifted += fraction * furthest;
     slid += fraction * most_slid;
-    still = motion == 1 && fraction == 1 && furthest < kStill * rest;
+    still = motion == 1 && fraction == 1 && std::max(furthest, soft_moved_) < kStill * rest;
     for (std::size_t k = 0; k < count; ++k)
       if (systems[k].move_multipliers(fraction)) still = false;
   }

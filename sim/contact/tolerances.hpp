@@ -38,7 +38,9 @@ inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one 
 // Bodies that deform.
 inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
-inline constexpr double kAuditShare = 0.25;  ///< of the distance kept from a soft surface, that is proven of a move
+inline constexpr double kSoftLeap = 0.8;   ///< of its move before, that a body which converges moves less than
+inline constexpr double kLeastRelax = 0.125;  ///< of a move that is made where it does not
+inline constexpr double kAuditShare = 0.25;   ///< of the distance kept from a soft surface, that is proven of a move
 
 // Contact between strands.
 inline constexpr double kContactReach = 0.5;  ///< surfaces nearer than this are looked at, beyond motion [diameter]
