@@ -8,6 +8,7 @@
 ///   tissues.cpp       bodies that deform, and the sutures in them
 ///   detect.cpp        contacts with planes and jaws; what is remembered of those with other bodies
 ///   world.cpp         create, the step, snapshot and hash
+///   facts.cpp         what the judge of an exercise is told
 ///   measure.cpp       reports
 #include <algorithm>
 #include <array>

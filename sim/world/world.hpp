@@ -10,6 +10,7 @@
 #include "sim/base/executor.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/instrument_sample.hpp"
+#include "sim/contract/scene_facts.hpp"
 #include "sim/contract/scene_snapshot.hpp"
 #include "sim/contract/step_report.hpp"
 #include "sim/contract/tissue_surface.hpp"
@@ -103,6 +104,8 @@ class World {
   StepReport step(const InstrumentSample& sample) noexcept;
   /// @rt no allocation
   void snapshot(SceneSnapshot& out) const noexcept;
+  /// @rt no allocation
+  void facts(SceneFacts& out) const noexcept;
   /// Hash of the whole dynamic state, bit for bit.
   std::uint64_t state_hash() const noexcept;
   void observe_stages(StageObserver observer, void* context) noexcept;

@@ -68,12 +68,13 @@ const std::vector<Room>& rooms() {
   static const std::vector<Room> all{
       {"sim/base/", {"sim/base/"}, {"eigen"}},
       {"sim/contract/", {"sim/contract/", "sim/base/"}, {}},
+      {"sim/exercise/", {"sim/exercise/", "sim/contract/", "sim/base/"}, {}},
       {"sim/", {"sim/"}, {"eigen"}},
       {"drivers/", {"drivers/", "sim/base/", "sim/contract/"}, {"opencv", "eigen", "ceres", "turbojpeg", "posix"}},
       {"render/", {"render/", "sim/base/", "sim/contract/"}, {"opencv", "eigen", "vulkan", "sdl", "posix"}},
       {"config/",
-       {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/world/obstacles.hpp", "sim/base/",
-        "sim/contract/"},
+       {"config/", "drivers/", "render/", "sim/world/params.hpp", "sim/world/obstacles.hpp", "sim/exercise/goal.hpp",
+        "sim/base/", "sim/contract/"},
        {"toml", "boost", "libedit", "assimp", "json", "posix"}},
       // Names the version of every library, and calls none of them.
       {"appliance/version.cpp",
@@ -86,7 +87,8 @@ const std::vector<Room>& rooms() {
         "sim/base/"},
        {"homfly", "cli", "fmt", "json", "posix"}},
       {"appliance/",
-       {"appliance/", "config/", "drivers/", "render/", "sim/world/", "sim/knot/", "sim/base/", "sim/contract/"},
+       {"appliance/", "config/", "drivers/", "render/", "sim/world/", "sim/knot/", "sim/exercise/", "sim/base/",
+        "sim/contract/"},
        {"opencv", "eigen", "cli", "fmt", "spdlog", "json", "systemd", "sqlite", "posix", "threads", "sdl"}},
   };
   return all;

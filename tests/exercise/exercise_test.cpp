@@ -1,0 +1,347 @@
+/// Sequences of facts as a trainee's hands make them, and what the exercise says of them.
+#include "sim/exercise/exercise.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "appliance/rt/rt_section.hpp"
+#include "tests/support/rt_guard.hpp"
+
+namespace ligature::exercise {
+namespace {
+
+constexpr double kStep_s = 0.005;
+constexpr double kLength_mm = 80;
+
+/// A thread of 80 mm with its needle at the first vertex, two vessels, hands.
+struct Scene {
+  SceneFacts facts;
+  Exercise judge;
+  std::vector<Event> events;
+
+  explicit Scene(const Goal& goal = {}, bool at_last = false) : judge(goal) {
+    facts.threads.push_back({0, kLength_mm, true, at_last});
+  }
+  double at(double from_needle_mm, const FactThread& t) const {
+    return t.needle_at_last ? t.rest_length_mm - from_needle_mm : from_needle_mm;
+  }
+  void hold(bool needle) {
+    facts.jaws[1] = {!needle, needle};
+    look();
+  }
+  void let_go() { facts.jaws = {}; }
+  void hole(std::uint32_t tissue, std::uint32_t stitch, WallPart wall, double from_needle_mm) {
+    facts.holes.push_back({0, tissue, stitch, wall, at(from_needle_mm, facts.threads[0]), 0});
+    look();
+  }
+  void pull(double mm) {  // all holes move away from the needle
+    for (FactHole& h : facts.holes) h.s_mm += facts.threads[h.thread].needle_at_last ? -mm : mm;
+    look();
+  }
+  void look(int steps = 1) {
+    for (int i = 0; i < steps; ++i) judge.look(facts, kStep_s, 0.05);
+    for (Event e; judge.take_event(e);) events.push_back(e);
+  }
+  std::string said() const {
+    std::string all;
+    for (const Event& e : events) {
+      const bool fault = e.kind == Event::Kind::fault || e.kind == Event::Kind::failed;
+      all += e.kind == Event::Kind::step_undone ? "-" : fault ? "!" : e.kind == Event::Kind::passed ? "done" : "";
+      if (e.kind == Event::Kind::failed)
+        all += "failed";
+      else if (e.kind != Event::Kind::passed)
+        all += fault ? name_of(e.fault) : name_of(e.step);
+      all += ' ';
+    }
+    return all;
+  }
+  void stitch() {
+    look();
+    hold(true);
+    hole(0, 0, WallPart::outside, 0.1);
+    hole(0, 0, WallPart::inside, 0);
+    pull(2);
+    hole(1, 1, WallPart::inside, 0.1);
+    hole(1, 1, WallPart::outside, 0);
+  }
+  void tie() {
+    pull(70);
+    judge.tied("1");
+    look();
+    judge.tied("1=1");
+    look();
+  }
+  /// The needle's side is cut off: the thread before the cut keeps its number.
+  void cut_needle(double from_needle_mm) {
+    const double length = facts.threads[0].rest_length_mm;
+    facts.threads[0].rest_length_mm = from_needle_mm;
+    facts.threads.push_back({0, length - from_needle_mm, false, false});
+    for (FactHole& h : facts.holes) h.thread = 1, h.s_mm -= from_needle_mm;
+  }
+  void cut_tail(double kept_mm) {
+    facts.threads.push_back({0, facts.threads[1].rest_length_mm - kept_mm, false, false});
+    facts.threads[1].rest_length_mm = kept_mm;
+  }
+};
+
+TEST(Exercise, IsPassedStepByStep) {
+  for (const bool at_last : {false, true}) {
+    Scene s({}, at_last);
+    EXPECT_EQ(s.judge.progress().step, Step::pick_up);
+    s.stitch();
+    EXPECT_EQ(s.judge.progress().step, Step::pull_through);
+    s.tie();
+    EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second pull_through first_throw last_throw ") << at_last;
+    if (at_last) continue;
+    s.cut_needle(69);
+    s.look();
+    EXPECT_EQ(s.judge.progress().step, Step::cut) << "the tail is still long";
+    s.cut_tail(6);
+    s.look();
+    EXPECT_EQ(s.judge.progress().state, State::passed);
+    EXPECT_EQ(s.judge.progress().fault_count, 0u);
+    EXPECT_DOUBLE_EQ(s.judge.progress().gap_at_end_mm, 0.05);
+  }
+}
+
+TEST(Exercise, TimesEachStepAndLeavesPausesOut) {
+  Scene s;
+  s.look(100);
+  s.hold(true);
+  s.look(199);
+  s.judge.pause();
+  s.look(1000);
+  s.judge.start();
+  s.hole(0, 0, WallPart::outside, 0.1);
+  s.hole(0, 0, WallPart::inside, 0);
+  const Progress& p = s.judge.progress();
+  EXPECT_NEAR(p.steps[0].time_s, 101 * kStep_s, 1e-9);
+  EXPECT_NEAR(p.steps[1].time_s, 201 * kStep_s, 1e-9);
+  EXPECT_NEAR(p.time_s, 302 * kStep_s, 1e-9);
+}
+
+TEST(Exercise, TellsThePlacesThatTailsAreMeasuredFrom) {
+  Scene s;
+  s.stitch();
+  EXPECT_NEAR(s.judge.progress().tail_mm, kLength_mm - 2.1, 1e-9);
+  s.pull(67.7);
+  EXPECT_NEAR(s.judge.progress().tail_mm, 10.2, 1e-9);
+  EXPECT_EQ(s.judge.progress().step, Step::pull_through);
+  s.pull(0.3);
+  EXPECT_EQ(s.judge.progress().step, Step::first_throw);
+}
+
+TEST(Exercise, BlamesTheWrongSideUntilItIsUndone) {
+  Scene s;
+  s.look();
+  s.hold(true);
+  s.hole(0, 0, WallPart::inside, 0.1);  // out of the first vessel's lumen
+  s.look(10);
+  EXPECT_EQ(s.said(), "pick_up !wrong_side ");
+  EXPECT_TRUE(s.judge.progress().wrong);
+  s.hole(0, 0, WallPart::outside, 0);
+  s.facts.holes.clear();
+  s.look();
+  EXPECT_FALSE(s.judge.progress().wrong);
+  s.hole(0, 1, WallPart::outside, 0.1);
+  s.hole(0, 1, WallPart::inside, 0);
+  EXPECT_EQ(s.said(), "pick_up !wrong_side pierce_first ");
+}
+
+TEST(Exercise, BlamesBothWallsOfOneVessel) {
+  Scene s;
+  s.look();
+  s.hold(true);
+  s.hole(0, 0, WallPart::outside, 0.1);
+  s.hole(0, 0, WallPart::inside, 0);
+  s.pull(1);
+  s.hole(0, 1, WallPart::inside, 0.1);  // the far wall, from the lumen
+  s.hole(0, 1, WallPart::outside, 0);
+  EXPECT_EQ(s.said(), "pick_up pierce_first !both_walls ");
+  s.hole(1, 2, WallPart::inside, 0.1);
+  s.hole(1, 2, WallPart::outside, 0);
+  EXPECT_EQ(s.judge.progress().step, Step::pierce_second) << "nothing passes while it is wrong";
+}
+
+TEST(Exercise, BlamesTheOtherVesselAndTheCutFace) {
+  Scene s;
+  s.look();
+  s.hold(true);
+  s.hole(1, 0, WallPart::inside, 0.1);
+  EXPECT_EQ(s.said(), "pick_up !wrong_vessel ");
+  Scene t;
+  t.look();
+  t.hold(true);
+  t.hole(0, 0, WallPart::cut, 0.1);
+  t.hole(0, 0, WallPart::inside, 0);
+  EXPECT_EQ(t.said(), "pick_up !cut_face ");
+  EXPECT_EQ(t.judge.progress().step, Step::pierce_first);
+}
+
+TEST(Exercise, GoesBackWhenAStitchIsPulledOut) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  EXPECT_EQ(s.judge.progress().step, Step::first_throw);
+  s.facts.holes.resize(2);
+  s.look();
+  EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second pull_through !pulled_out -pierce_second -pull_through ");
+  EXPECT_EQ(s.judge.progress().step, Step::pierce_second);
+  EXPECT_EQ(s.judge.progress().steps[2].undone, 1u);
+  s.hole(1, 7, WallPart::inside, 0.1);
+  s.hole(1, 7, WallPart::outside, 0);
+  EXPECT_EQ(s.judge.progress().step, Step::first_throw) << "the tail is still short";
+}
+
+TEST(Exercise, KnowsAHalfMadeHoleThatIsPulledBack) {
+  Scene s;
+  s.look();
+  s.hold(true);
+  s.hole(0, 0, WallPart::outside, 0.1);
+  s.facts.holes.clear();
+  s.look(5);
+  EXPECT_EQ(s.said(), "pick_up ");
+  EXPECT_TRUE(std::isnan(s.judge.progress().tail_mm));
+}
+
+TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  s.judge.tied("1");
+  s.look();
+  s.judge.tied("1x1");
+  s.look(3);
+  EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
+  EXPECT_NE(s.judge.progress().state, State::passed);
+  s.judge.tied("1");
+  s.look();
+  s.judge.tied("1=1");
+  s.look();
+  EXPECT_EQ(s.judge.progress().step, Step::cut);
+  Goal surgeon;
+  surgeon.throws = "2=1";
+  Scene t(surgeon);
+  t.stitch();
+  t.pull(70);
+  t.judge.tied("1");
+  t.look();
+  EXPECT_EQ(t.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u) << "one is no beginning of 2=1";
+}
+
+TEST(Exercise, EndsWhenTheWallTears) {
+  Scene s;
+  s.stitch();
+  s.facts.holes[2].force = 6e5;
+  s.look(2);
+  EXPECT_EQ(s.judge.progress().state, State::running) << "two steps are no pull";
+  s.look();
+  EXPECT_EQ(s.judge.progress().state, State::failed);
+  EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second !torn !failed ");
+  EXPECT_DOUBLE_EQ(s.judge.progress().hole_force_most, 6e5);
+  s.tie();
+  EXPECT_EQ(s.judge.progress().state, State::failed) << "nothing but a reset leads on";
+}
+
+TEST(Exercise, SaysWhenTheThreadWasDropped) {
+  Scene s;
+  s.look(1000);
+  EXPECT_EQ(s.said(), "") << "nobody had it yet";
+  s.hold(true);
+  s.let_go();
+  s.look(399);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u);
+  s.look(500);
+  EXPECT_EQ(s.said(), "pick_up !dropped ");
+  s.hold(false);
+  s.let_go();
+  s.hole(0, 0, WallPart::outside, 0.1);
+  s.look(1000);
+  EXPECT_EQ(s.said(), "pick_up !dropped ") << "in the wall it is safe";
+}
+
+TEST(Exercise, EndsWhenCutTooEarlyOrThroughTheStitch) {
+  Scene s;
+  s.stitch();
+  s.cut_needle(1);
+  s.look();
+  EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second !cut_early !failed ");
+  Scene t;
+  t.stitch();
+  t.tie();
+  t.facts.threads[0].rest_length_mm = 71;
+  t.facts.threads.push_back({0, 9, false, false});
+  for (FactHole& h : t.facts.holes)
+    if (h.tissue == 0) h.thread = 1, h.s_mm -= 71;
+  t.look();
+  EXPECT_NE(t.said().find("!cut_stitch !failed"), std::string::npos) << t.said();
+}
+
+TEST(Exercise, WaitsUntilToldAndBeginsAnewAfterAReset) {
+  Goal goal;
+  goal.at_once = false;
+  Scene s(goal);
+  s.hold(true);
+  s.look(50);
+  EXPECT_EQ(s.said(), "");
+  EXPECT_EQ(s.judge.progress().state, State::waiting);
+  s.judge.start();
+  s.stitch();
+  s.judge.tied("1");
+  s.judge.reset();
+  EXPECT_EQ(s.judge.progress().state, State::waiting);
+  EXPECT_EQ(s.judge.progress().time_s, 0);
+  EXPECT_EQ(s.judge.knot(), "");
+  s.facts.holes.clear();
+  s.events.clear();
+  s.judge.start();
+  s.stitch();
+  EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second ");
+}
+
+TEST(Exercise, TakesNothingOutOfItsOrder) {
+  Scene s;
+  s.judge.tied("1=1");
+  s.look();
+  EXPECT_EQ(s.said(), "");
+  s.stitch();
+  EXPECT_EQ(s.judge.progress().step, Step::pull_through);
+  s.pull(70);
+  EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second pull_through first_throw last_throw ");
+}
+
+TEST(Exercise, IgnoresOtherThreadsAndOtherTissue) {
+  Scene s;
+  s.facts.threads.push_back({1, 30, false, false});
+  s.facts.holes.push_back({1, 0, 9, WallPart::inside, 5, 1e7});
+  s.facts.holes.push_back({0, 2, 10, WallPart::inside, 5, 1});
+  s.look(5);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u);
+}
+
+TEST(Exercise, CountsThrowsAndKnowsThemByTheirKnot) {
+  EXPECT_EQ(throw_count(""), 0u);
+  EXPECT_EQ(throw_count("2=1x1"), 3u);
+  EXPECT_EQ(throws_of("m3_1"), "1");
+  EXPECT_EQ(throws_of("3_1#m3_1"), "1=1");
+  EXPECT_EQ(throws_of("m3_1#m3_1"), "1x1");
+  EXPECT_EQ(throws_of("4_1"), "");
+}
+
+TEST(Exercise, TakesNoMemoryWhileItRuns) {
+  Scene s;
+  guard::reset();
+  {
+    const rt::RtSection section("exercise");
+    for (int i = 0; i < 1000; ++i) s.judge.look(s.facts, kStep_s, 0.1);
+    s.judge.tied("1=1");
+    s.judge.reset();
+  }
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+}
+
+}  // namespace
+}  // namespace ligature::exercise
