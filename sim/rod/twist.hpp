@@ -67,6 +67,9 @@ class Twist {
   /// piece was cut off goes to the piece before the cut. Finds no spans.
   /// @pre open, with room for all held frames of the piece  @rt O(n), no allocation
   void take_piece(const Twist& from, std::size_t first_vertex) noexcept;
+  /// Has this many vertices, two or more; what there is of them means nothing before take_piece().
+  /// @rt no allocation within those that it was made or reserved for
+  void shrink(std::size_t n) noexcept { resize(n); }
 
   // ---- holds. A holder keeps the material frame of an edge, or of a vertex together with the tangent there.
   void hold_edge(std::size_t edge) noexcept;

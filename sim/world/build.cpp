@@ -55,6 +55,11 @@ std::size_t edge_count(const ThreadParams& t) {
   return grid_of(t).units;
 }
 
+/// By hands, while it runs.
+bool cuttable(const ThreadParams& t) {
+  return !t.closed && grid_of(t).block == 1;
+}
+
 /// @returns how many vertices the cuts of a thread double
 std::size_t check_cuts(Checker& c, const WorldParams& params, std::size_t thread, const std::string& name) {
   const ThreadParams& t = params.threads[thread];
@@ -321,6 +326,10 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
         params.threads[cut.thread].closed && std::none_of(begin, begin + static_cast<std::ptrdiff_t>(i), same);
     if (!opens) ++pieces;
   }
+  pieces += capacity.cuts;
+  if (capacity.cuts > 0 && !params.cuts.empty())
+    c.say("capacity.cuts is " + std::to_string(capacity.cuts) +
+          ", must be 0 where cuts are planned: leave them to the hands or to the plan");
   if (params.threads.size() <= kMaxThreads && pieces > kMaxThreads)
     c.say("threads and pieces that cuts make are " + std::to_string(pieces) + ", must be at most " +
           std::to_string(kMaxThreads) + ": leave cuts out");
@@ -334,12 +343,13 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     check_thread(c, t, name);
     if (!c.ok()) break;
     const auto of_thread = [i](const CutParams& cut) { return cut.thread == i; };
-    const auto doubled = std::count_if(params.cuts.begin(), params.cuts.end(), of_thread);
+    const auto planned = std::count_if(params.cuts.begin(), params.cuts.end(), of_thread);
+    const auto doubled = planned + (cuttable(t) ? static_cast<std::ptrdiff_t>(capacity.cuts) : 0);
     if (!(drawn_length(t) / t.segment_mm < 1e6)) {
       c.say(name + ".segment_mm is " + text(t.segment_mm) + ", a millionth of the thread or less: lengthen it");
       break;
     }
-    if (t.coarsest_mm > t.segment_mm && doubled > 0) {
+    if (t.coarsest_mm > t.segment_mm && planned > 0) {
       c.say(name + " is adaptive and cannot be cut: leave coarsest_mm out");
       break;
     }
@@ -352,7 +362,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
     }
     const auto x = resample(t);
     if (!adaptive) vertices += x.size();
-    vertices += check_cuts(c, params, i, name);
+    vertices += check_cuts(c, params, i, name) + (cuttable(t) ? capacity.cuts : 0);
     if (!c.ok()) break;
     const NeedleSpan needle = needle_span(t);
     const double each = drawn_length(t) / static_cast<double>(t.closed ? x.size() : x.size() - 1);
@@ -577,32 +587,56 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
   const rod::RodModel& model = from.model;
   std::vector<Vector3d> x(n);
   for (std::size_t i = 0; i < n; ++i) x[i] = from.x0[(first_vertex + i) % model.vertices()];
-  Thread t{.origin = from.origin,
-           .model = model,
+  Thread t{.model = model,
            .state = {x, {}, {}, rod::Twist(x, false, from.state.twist.most_held())},
            .x0 = x,
            .clamps = {},
            .loads = {},
            .drive = {}};
+  t.drive.held.reserve(from.clamps.capacity());
+  t.drive.frames.reserve(from.clamps.capacity());
+  t.clamps.reserve(from.clamps.capacity());
+  t.loads.reserve(from.loads.capacity());
+  shape_piece(t, from, first_vertex, n);
+  return t;
+}
+
+void shape_piece(Thread& t, const Thread& from, std::size_t first_vertex, std::size_t n) noexcept {
+  const rod::RodModel& model = from.model;
+  const auto place = [&](std::size_t i) { return (first_vertex + i) % model.vertices(); };
+  t.origin = from.origin;
   t.drawn_edge = from.drawn_edge;
   t.rest_edge = from.rest_edge;
   t.density = from.density;
   t.drag = from.drag;
   t.inertial = from.inertial;
+  t.x0.resize(n);
+  t.state.x.resize(n);
+  for (std::size_t i = 0; i < n; ++i) t.x0[i] = t.state.x[i] = from.x0[place(i)];
+  if (t.state.twist.vertices() != n) t.state.twist.shrink(n);
   rod::RodModel& m = t.model;
   m.closed = false;
+  m.angles_unknown = model.angles_unknown;
+  m.radius = model.radius;
+  m.stretch_stiffness = model.stretch_stiffness;
+  m.bend_stiffness = model.bend_stiffness;
+  m.twist_stiffness = model.twist_stiffness;
+  m.rest_length = model.rest_length;
+  m.angle_drag = model.angle_drag;
   m.mass.resize(n);
   m.weight_mass.resize(n);
   m.drag.resize(n);
-  if (!model.rest_curvature.empty()) m.rest_curvature.resize(n);
+  m.rest_curvature.resize(model.rest_curvature.empty() ? 0 : n);
   if (!model.sections.empty()) {
-    const auto take = [&](std::vector<double>& values, std::size_t count) {
-      values.erase(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(first_vertex));
-      values.resize(count);
+    using Values = std::vector<double> rod::Sections::*;
+    const auto take = [&](Values of, std::size_t count) {
+      const auto begin = (model.sections.*of).begin() + static_cast<std::ptrdiff_t>(first_vertex);
+      (m.sections.*of).assign(begin, begin + static_cast<std::ptrdiff_t>(count));
     };
-    for (auto* v : {&m.sections.bend, &m.sections.twist, &m.sections.radius}) take(*v, n);
-    for (auto* v : {&m.sections.stretch, &m.sections.edge_bend, &m.sections.edge_twist, &m.sections.angle_drag})
-      take(*v, n - 1);
+    for (const Values v : {&rod::Sections::bend, &rod::Sections::twist, &rod::Sections::radius}) take(v, n);
+    for (const Values v :
+         {&rod::Sections::stretch, &rod::Sections::edge_bend, &rod::Sections::edge_twist, &rod::Sections::angle_drag})
+      take(v, n - 1);
     rod::find_body(m, m.sections);
     t.thinnest = *std::min_element(m.sections.radius.begin(), m.sections.radius.end());
     m.radius = *std::max_element(m.sections.radius.begin(), m.sections.radius.end());
@@ -611,9 +645,13 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
     t.needle_from = std::clamp(from.needle_from - before, 0.0, length);
     t.needle_to = std::clamp(from.needle_to - before, 0.0, length);
     t.needle_density = from.needle_density;
+  } else {
+    m.sections.stretch.clear();  // which says that there are none
+    t.thinnest = from.thinnest;
+    t.needle_from = t.needle_to = 0;
   }
   for (std::size_t i = 0; i < n; ++i) {
-    const std::size_t j = (first_vertex + i) % model.vertices();
+    const std::size_t j = place(i);
     const bool end = i == 0 || i + 1 == n, was_end = !model.closed && (j == 0 || j + 1 == model.vertices());
     const double share = end && !was_end ? 0.5 : 1.0;
     m.mass[i] = share * model.mass[j];
@@ -624,12 +662,8 @@ Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) 
   t.state.v.assign(n, Vector3d::Zero());
   t.state.ease.assign(n, 0.0);
   t.drive.load.assign(n, Vector3d::Zero());
-  t.drive.held.reserve(from.clamps.capacity());
-  t.drive.frames.reserve(from.clamps.capacity());
-  for (std::uint32_t i = 0; i < n; ++i) t.slots.push_back(i);
-  t.clamps.reserve(from.clamps.capacity());
-  t.loads.reserve(from.loads.capacity());
-  return t;
+  t.slots.resize(n);
+  for (std::uint32_t i = 0; i < n; ++i) t.slots[i] = i;
 }
 
 contact::Obstacle build_obstacle(const ObstacleParams& p) {

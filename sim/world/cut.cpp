@@ -89,13 +89,66 @@ void World::State::plan_cuts() {
       break;
     }
   }
+  const Thread* longest = nullptr;
+  for (const Thread& t : threads)
+    if (!t.model.closed && t.block == 1 && (longest == nullptr || t.x0.size() > longest->x0.size())) longest = &t;
+  if (longest == nullptr) return;
+  std::size_t clamps = 0, loads = 0;
+  for (const Thread& t : threads) {
+    clamps = std::max(clamps, t.clamps.capacity());
+    loads = std::max(loads, t.loads.capacity());
+  }
+  for (std::size_t k = 0; k < capacity.cuts; ++k) {
+    Cut& spare = spare_cuts.emplace_back();
+    for (int piece = 0; piece < 2; ++piece) {
+      Thread& t = spare.pieces.emplace_back(build_piece(*longest, 0, longest->x0.size()));
+      t.model.rest_curvature.reserve(longest->x0.size());
+      for (auto* v :
+           {&t.model.sections.stretch, &t.model.sections.bend, &t.model.sections.twist, &t.model.sections.edge_bend,
+            &t.model.sections.edge_twist, &t.model.sections.radius, &t.model.sections.angle_drag})
+        v->reserve(longest->x0.size());
+      t.clamps.reserve(clamps);
+      t.loads.reserve(loads);
+      t.drive.held.reserve(clamps);
+      t.drive.frames.reserve(clamps);
+    }
+  }
 }
 
-void World::State::apply_cuts() noexcept {
-  for (; cuts_made < cuts.size(); ++cuts_made) {
-    if (cuts[cuts_made].time_s > time_s() + 1e-6 * params.step_s) return;
+void World::State::apply_cuts(StepReport& report) noexcept {
+  bool any = false;
+  for (; cuts_made < cuts.size() && cuts[cuts_made].time_s <= time_s() + 1e-6 * params.step_s; ++cuts_made) {
     cut(cuts[cuts_made]);
+    any = true;
   }
+  if (cut_wanted) {
+    for (std::size_t f = 0; f < forceps.size(); ++f)
+      if (cut_between_jaws(f)) report.flags |= step_cut, any = true;
+    cut_wanted = false;
+  }
+  if (!any || coupled[0].rings().list().empty()) return;
+  for (std::size_t k = 0; k < threads.size(); ++k) strands[k] = strand_of(threads[k]);
+  coupled[0].rings().follow(strands.data(), all_bodies());
+}
+
+// Of the thread that they hold first, in the middle of what they hold. False: there is none, or it cannot be cut there.
+bool World::State::cut_between_jaws(std::size_t f) noexcept {
+  if (!grasps[f].active || grasps[f].held.empty() || spare_cuts_made == spare_cuts.size()) return false;
+  const std::size_t thread = grasps[f].held[0].thread;
+  const Thread& from = threads[thread];
+  if (from.model.closed || from.block > 1 || from.x0.size() < 3) return false;
+  std::size_t low = from.x0.size(), high = 0;
+  for (const Held& h : grasps[f].held)
+    if (h.thread == thread) low = std::min<std::size_t>(low, h.vertex), high = std::max<std::size_t>(high, h.vertex);
+  const std::size_t n = from.x0.size(), vertex = std::clamp<std::size_t>((low + high) / 2, 1, n - 2);
+  if (const auto [first, last] = needle_vertices(from); last > first && vertex >= first && vertex <= last) return false;
+  Cut& c = spare_cuts[spare_cuts_made++];
+  c.thread = thread;
+  c.vertex = vertex;
+  shape_piece(c.pieces[0], from, 0, vertex + 1);
+  shape_piece(c.pieces[1], from, vertex, n - vertex);
+  cut(c);
+  return true;
 }
 
 // Exchanges memory that was taken at create; what the thread had stays behind in the plan.
@@ -109,6 +162,7 @@ void World::State::cut(Cut& c) noexcept {
   divide_memory(c);
   divide_grasps(c);
   divide_contacts(c);
+  divide_rings(c);
   std::swap(from, c.pieces[0]);
   if (c.pieces.size() > 1) threads.push_back(std::move(c.pieces[1]));
 }
@@ -152,6 +206,33 @@ void World::State::divide_contacts(const Cut& c) noexcept {
     contacts.open(thread, at, static_cast<std::uint32_t>(from.model.edges()));
   else
     contacts.divide(thread, at, static_cast<std::uint32_t>(threads.size()));
+}
+
+// Holes go with the piece that runs through them. Of a channel that was cut between its holes each piece has one, and
+// ends inside the wall.
+void World::State::divide_rings(const Cut& c) noexcept {
+  contact::Rings& rings = coupled[0].rings();
+  const auto n = static_cast<double>(threads[c.thread].x0.size()), at = static_cast<double>(c.vertex);
+  const bool closed = threads[c.thread].model.closed;
+  const auto thread = static_cast<std::uint32_t>(c.thread), other = static_cast<std::uint32_t>(threads.size());
+  std::vector<contact::Ring>& list = rings.list();
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    contact::Ring& r = list[i];
+    if (r.strand != thread) continue;
+    if (closed) {
+      r.u = r.u >= at ? r.u - at : r.u + n - at;
+      continue;
+    }
+    const bool paired = i + 1 < list.size() && list[i + 1].channel == r.channel && list[i + 1].strand == thread;
+    if (paired && (r.u > at) != (list[i + 1].u > at)) {
+      list[i + 1].channel = channels++;
+      r.to_last = r.u <= at;
+      list[i + 1].to_last = !r.to_last;
+    }
+    if (r.u <= at) continue;
+    r.u -= at;
+    r.strand = rings.contacts()[i].pair.strand_a = other;
+  }
 }
 
 // Jaws that hold the vertex of the cut hold both ends.

@@ -243,6 +243,7 @@ struct CutParams {
 struct Capacity {
   std::size_t vertices = 4096;
   std::size_t contacts = 2048;
+  std::size_t cuts = 0;  ///< that hands may make (World::cut_held), beside those that are planned
 };
 
 struct WorldParams {

@@ -150,6 +150,9 @@ struct World::State {
   std::vector<Thread> threads;             // a piece that was cut off comes last
   std::vector<Cut> cuts;                   // in order of time
   std::size_t cuts_made = 0;
+  std::vector<Cut> spare_cuts;  // what hands may cut: memory for two pieces as long as any thread
+  std::size_t spare_cuts_made = 0;
+  bool cut_wanted = false;
   std::vector<Forceps> forceps;
   std::array<Grasp, kInstruments> grasps;
   std::vector<Memory> memory;
@@ -231,8 +234,10 @@ struct World::State {
   void measure_clamps(Thread& thread) noexcept;
   // cut
   void plan_cuts();
-  void apply_cuts() noexcept;
+  void apply_cuts(StepReport& report) noexcept;
   void cut(Cut& cut) noexcept;
+  bool cut_between_jaws(std::size_t f) noexcept;
+  void divide_rings(const Cut& cut) noexcept;
   void divide_memory(Cut& cut) noexcept;
   void divide_contacts(const Cut& cut) noexcept;
   void divide_grasps(const Cut& cut) noexcept;

@@ -261,7 +261,8 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   if (auto ok = s->add_tissues(); !ok) return Unexpected{ok.error()};
   std::stable_sort(s->params.cuts.begin(), s->params.cuts.end(),
                    [](const CutParams& a, const CutParams& b) { return a.time_s < b.time_s; });
-  s->threads.reserve(params.threads.size() + params.cuts.size());
+  const std::size_t most_threads = params.threads.size() + params.cuts.size() + capacity.cuts;
+  s->threads.reserve(most_threads);
   std::size_t longest = 0, frames = 0;
   const auto nodes = grade(params.threads);
   for (std::size_t k = 0; k < params.threads.size(); ++k) {
@@ -272,6 +273,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     t.ring_edges = t.model.closed ? t.model.edges() : 0;
     s->vertices += t.pool;
     for (const CutParams& c : params.cuts) s->vertices += c.thread == k ? 1 : 0;
+    if (!t.model.closed && t.block == 1) s->vertices += capacity.cuts;
     longest = std::max(longest, t.pool);
     frames = std::max(frames, params.threads[k].clamps.size());
   }
@@ -293,7 +295,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   frames_like.set_nodes(std::vector<double>(ring.size() + 1));
   s->alone.emplace_back(longest, frames_like);
   const std::size_t kinds = s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms);
-  for (std::size_t k = 0; k < params.threads.size() + params.cuts.size(); ++k) {
+  for (std::size_t k = 0; k < most_threads; ++k) {
     std::size_t most = k < s->threads.size() ? s->threads[k].pool : longest;
     for (const Cut& c : s->cuts)  // a ring that is opened gets a vertex more
       if (c.thread == k) most = std::max(most, c.pieces[0].x0.size());
@@ -344,7 +346,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.stage(StepStage::instruments);
   s.apply_schedule();
   s.move_obstacles();
-  s.apply_cuts();
+  s.apply_cuts(report);
   s.adapt(report);
   for (Thread& t : s.threads) {
     t.x0 = t.state.x;
@@ -467,6 +469,10 @@ void World::observe_stages(StageObserver observer, void* context) noexcept {
 
 void World::use_executor(Executor* executor) noexcept {
   state_->executor = executor ? executor : &state_->here;
+}
+
+void World::cut_held() noexcept {
+  state_->cut_wanted = true;
 }
 
 void World::inject_non_finite() noexcept {

@@ -102,6 +102,9 @@ class World {
 
   /// Advances by one step towards this sample. @rt bounded by vertices, contacts and iterations; no allocation
   StepReport step(const InstrumentSample& sample) noexcept;
+  /// The next step cuts every thread that jaws hold, in the middle of what they hold of it; both ends stay between the
+  /// jaws. Needles, closed and adaptive threads are not cut, and there are capacity.cuts in all. @rt
+  void cut_held() noexcept;
   /// @rt no allocation
   void snapshot(SceneSnapshot& out) const noexcept;
   /// @rt no allocation

@@ -4,6 +4,7 @@
 #include <limits>
 #include <numbers>
 #include <random>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -405,6 +406,82 @@ TEST(Cut, LeavesEachHandWhatItHolds) {
     // One may have come down on the other, and lean on it: a thread is stiff for its weight.
     for (const auto& v : s->vertices) EXPECT_GT(v.z, kRadius - 0.02);
   }
+}
+
+Capacity with_cuts(std::size_t cuts) {
+  Capacity c;
+  c.cuts = cuts;
+  return c;
+}
+
+World cut_by_hand(const WorldParams& p, std::size_t cuts) {
+  auto world = World::create(p, with_cuts(cuts));
+  if (!world) throw std::runtime_error(world.error().message);
+  return std::move(*world);
+}
+
+TEST(Cut, ByHandsIsBetweenTheJawsThatHold) {
+  const WorldParams p = thread_over_bench();
+  World world = cut_by_hand(p, 2);
+  world.cut_held();
+  world.step(demo_hands(0));
+  EXPECT_EQ(world.thread_count(), 1u) << "nobody holds anything";
+  for (int k = 0; k < 600; ++k) world.step(demo_hands(0.005 * k));
+  const double whole = world.measure(0).rest_length_mm;
+  world.cut_held();
+  StepReport report = world.step(demo_hands(3.0));
+  EXPECT_TRUE(report.flags & step_cut);
+  ASSERT_EQ(world.thread_count(), 3u) << "one cut a hand";
+  double pieces = 0;
+  for (std::size_t k = 0; k < 3; ++k) pieces += world.measure(k).rest_length_mm;
+  EXPECT_NEAR(pieces, whole, 1e-9 * whole);
+  const auto s = look(world);
+  for (std::size_t f = 0; f < kInstruments; ++f) {
+    int ends = 0;  // of pieces, in these jaws
+    for (const SnapshotThread& t : s->threads)
+      for (const std::uint32_t v : {t.first_vertex, t.first_vertex + t.vertex_count - 1}) {
+        const SnapshotVertex& x = s->vertices[v];
+        ends += norm(Vec3{x.x, x.y, x.z} - s->forceps[f].X_WT.p) < 3.5 ? 1 : 0;
+      }
+    EXPECT_EQ(ends, 2) << f;
+    EXPECT_TRUE(s->forceps[f].grasping) << f;
+  }
+  world.cut_held();
+  report = world.step(demo_hands(3.005));
+  EXPECT_FALSE(report.flags & step_cut) << "there were two";
+  for (int k = 602; k < 1500; ++k)
+    ASSERT_FALSE(world.step(demo_hands(0.005 * k)).flags & (step_non_finite_restored | step_crossing_found)) << k;
+}
+
+TEST(Cut, ByHandsTakesNoMemoryAndRepeatsBitForBit) {
+  const WorldParams p = thread_over_bench(1);
+  World a = cut_by_hand(p, 3), b = cut_by_hand(p, 3), uncut = cut_by_hand(p, 3);
+  guard::reset();
+  {
+    const guard::ForbidAlloc forbid;
+    for (int k = 0; k < 700; ++k) {
+      if (k == 600) a.cut_held();
+      a.step(demo_hands(0.005 * k));
+    }
+  }
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  for (int k = 0; k < 700; ++k) {
+    if (k == 600) b.cut_held();
+    b.step(demo_hands(0.005 * k));
+    uncut.step(demo_hands(0.005 * k));
+  }
+  EXPECT_EQ(a.thread_count(), 3u);
+  EXPECT_EQ(a.state_hash(), b.state_hash());
+  EXPECT_NE(a.state_hash(), uncut.state_hash());
+}
+
+TEST(Cut, ByHandsIsRefusedWhereCutsArePlanned) {
+  WorldParams p = thread_over_bench();
+  EXPECT_FALSE(World::create(p, with_cuts(8))) << "more pieces than there may be threads";
+  p.cuts = {{.thread = 0, .s_mm = 30, .time_s = 1}};
+  const auto world = World::create(p, with_cuts(1));
+  ASSERT_FALSE(world);
+  EXPECT_NE(world.error().message.find("capacity.cuts is 1"), std::string::npos) << world.error().message;
 }
 
 // A thread at rest on the bench does not notice: what its contacts remember goes along.

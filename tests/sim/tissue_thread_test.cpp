@@ -130,6 +130,40 @@ TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
 }
 
 // Without friction, so that where it comes to rest does not depend on the way there.
+// Its holes go with the piece that runs through them; cut between them, each piece ends inside the wall.
+TEST(TissueThread, StaysInItsHolesWhenItIsCut) {
+  for (const double at_mm : {1.0, 2.05, 4.0}) {
+    WorldParams p = stitch(20, 20);
+    p.threads[0].forces.clear();
+    p.cuts = {{.thread = 0, .s_mm = at_mm, .time_s = 0.02}};
+    Course c = Course::start(p);
+    c.steps(4);
+    SceneFacts before;
+    c.world.facts(before);
+    ASSERT_EQ(before.holes.size(), 2u);
+    EXPECT_EQ(before.holes[0].wall, WallPart::outside);
+    EXPECT_EQ(before.holes[1].wall, WallPart::inside);
+    c.steps(1);
+    SceneFacts after;
+    c.world.facts(after);
+    ASSERT_EQ(after.threads.size(), 2u) << at_mm;
+    ASSERT_EQ(after.holes.size(), 2u) << at_mm;
+    const double cut_mm = after.threads[0].rest_length_mm;
+    EXPECT_NEAR(cut_mm, at_mm, 0.03);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const bool behind = before.holes[i].s_mm > cut_mm;
+      EXPECT_EQ(after.holes[i].thread, behind ? 1u : 0u) << at_mm;
+      if (at_mm != 2.05) {  // cut there, the bent rest springs along its hole in the same step
+        EXPECT_NEAR(after.holes[i].s_mm, before.holes[i].s_mm - (behind ? cut_mm : 0), 0.02) << at_mm;
+      }
+    }
+    EXPECT_EQ(after.holes[0].stitch == after.holes[1].stitch, after.holes[0].thread == after.holes[1].thread) << at_mm;
+    c.steps(60);
+    EXPECT_EQ(c.found, 0u) << at_mm;
+    EXPECT_EQ(c.inverted, 0) << at_mm;
+  }
+}
+
 TEST(TissueThread, LiftsAFinerVesselAsFar) {
   const auto lift = [](int around, int along) {
     WorldParams p = stitch(around, along);
