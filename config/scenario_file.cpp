@@ -159,6 +159,7 @@ world::Capacity read_capacity(Table t, std::size_t most_vertices) {
   };
   c.vertices = count("vertices", c.vertices, 2, most_vertices);
   c.contacts = count("contacts", c.contacts, 1, 1000000);
+  c.cuts = count("cuts", c.cuts, 0, world::kMostHandCuts);
   return c;
 }
 
@@ -237,6 +238,7 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   if (root.clean()) check_overlap(threads, w);
   w.schedule = read_schedule(root, w);
   w.cuts = read_cuts(root, w);
+  s.exercise = read_exercise(root, w);
 
   Table jaws = root.get_table("forceps_jaws");
   w.forceps.fill(read_jaws(jaws));

@@ -3,10 +3,12 @@
 ///
 /// A documented key that this version's physics cannot honour is refused with its line, never ignored.
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "sim/base/result.hpp"
+#include "sim/exercise/goal.hpp"
 #include "sim/world/params.hpp"
 
 namespace ligature::config {
@@ -14,6 +16,11 @@ namespace ligature::config {
 struct ScenarioForceps {
   std::string name;                 ///< left | right
   std::filesystem::path path_file;  ///< poses of T in W over time; exists
+};
+
+struct ScenarioExercise {
+  exercise::Goal goal;
+  std::vector<double> cuts_s;  ///< when a scripted trainee gives the cut control, of the scene's time; growing
 };
 
 struct Scenario {
@@ -24,6 +31,7 @@ struct Scenario {
   double output_every_s = 0.03;       ///< period of the curves written
   world::WorldParams params;
   world::Capacity capacity;
+  std::optional<ScenarioExercise> exercise;
   std::vector<ScenarioForceps> forceps;  ///< played from files; empty: the instruments come from the tracking
 };
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "config/document.hpp"
+#include "config/scenario_file.hpp"
 #include "sim/world/params.hpp"
 
 namespace ligature::config {
@@ -50,6 +51,9 @@ std::size_t vertex_count(const world::ThreadParams& thread);
 /// All [[tissue]], and all [[suture]] of these threads and tissues.
 std::vector<world::TissueParams> read_tissues(Table& root);
 std::vector<world::SutureParams> read_sutures(Table& root, const world::WorldParams& world);
+
+/// [exercise], if there is one.
+std::optional<ScenarioExercise> read_exercise(Table& root, const world::WorldParams& world);
 
 /// All [[schedule]], in order of time.
 std::vector<world::ScheduleEntry> read_schedule(Table& root, const world::WorldParams& world);

@@ -240,6 +240,7 @@ struct CutParams {
   double time_s = 0;
 };
 
+inline constexpr std::size_t kMostHandCuts = 6;
 struct Capacity {
   std::size_t vertices = 4096;
   std::size_t contacts = 2048;
