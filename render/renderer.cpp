@@ -1070,6 +1070,10 @@ const std::string& Renderer::version_line() const {
 const Optics& Renderer::optics() const {
   return state_->optics;
 }
+unsigned Renderer::take_keys() {
+  return state_->presenter ? state_->presenter->take_keys() : 0;
+}
+
 bool Renderer::close_requested() const {
   return state_->presenter && state_->presenter->close_requested();
 }

@@ -16,6 +16,13 @@
 
 namespace ligature::render {
 
+/// Keys that the trainee has for the exercise, or a pedal that types them. Bits.
+enum Key : unsigned {
+  key_pause = 1u << 0,  ///< space: halt, and go on
+  key_cut = 1u << 1,    ///< c
+  key_reset = 1u << 2,  ///< r
+};
+
 enum class Outcome {
   presented,  ///< the picture is out (a minimised window counts)
   lost,       ///< the device or the display is gone: destroy this renderer and create another
@@ -68,6 +75,8 @@ class Renderer {
   Result<void> set_microscope(const MicroscopeParams& microscope);
   /// The trainee closed the window.
   bool close_requested() const;
+  /// Bits of Key pressed in the window since the last call; same thread as render().
+  unsigned take_keys();
 
   /// Messages of the validation and synchronisation layers so far; 0 without `validation`.
   std::uint64_t validation_messages() const;

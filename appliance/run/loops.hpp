@@ -10,6 +10,7 @@
 #include "appliance/rt/rt_section.hpp"
 #include "appliance/run/hands.hpp"
 #include "appliance/run/pipeline.hpp"
+#include "appliance/run/scene.hpp"
 #include "appliance/watchdog/histogram.hpp"
 #include "appliance/watchdog/thread_monitor.hpp"
 #include "drivers/camera/frame_source.hpp"
@@ -119,6 +120,8 @@ class PhysicsLoop {
   void run() noexcept;
   // anybody
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
+  /// How often the scene was begun anew; what is left behind for naming knots then is of this scene or a later one.
+  std::uint32_t resets() const { return resets_.load(std::memory_order_acquire); }
 
   static constexpr std::size_t kPending = 64;  ///< samples that may wait for t - D to reach them
 
@@ -141,10 +144,13 @@ class PhysicsLoop {
   void advance(std::int64_t until_ns) noexcept;
   void inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept;
   void account(const StepReport& report, std::int64_t time_ns) noexcept;
+  void take_controls(std::uint64_t step, std::int64_t time_ns) noexcept;
+  void obey(Control control, std::uint64_t step, std::int64_t time_ns) noexcept;
 
   Pipeline& pipeline_;
   watchdog::ThreadMonitor& monitor_;
-  world::World world_;
+  Scene scene_;
+  std::size_t next_cut_ = 0;  ///< of those that come by themselves
   std::uint64_t scene_every_;
   std::int64_t knots_shown_s_ = 0;  ///< whole seconds of session time at the last snapshot for naming knots
   TrackedSample current_;
@@ -156,6 +162,7 @@ class PhysicsLoop {
   std::size_t pending_first_ = 0, pending_count_ = 0;
   Totals totals_;
   std::atomic<std::uint64_t> steps_{0};
+  std::atomic<std::uint32_t> resets_{0};
 };
 
 /// Snapshots in, stereo pictures out.
@@ -182,6 +189,8 @@ class RenderLoop {
   std::uint64_t presented() const { return presented_.load(std::memory_order_relaxed); }
   std::uint64_t lost() const { return lost_.load(std::memory_order_relaxed); }
   bool close_requested() const { return close_requested_.load(std::memory_order_relaxed); }
+  /// Keys pressed in the window since the last call, as bits of render::Key.
+  unsigned take_keys() { return keys_.exchange(0, std::memory_order_relaxed); }
 
  private:
   struct Message {
@@ -197,6 +206,7 @@ class RenderLoop {
   rt::Link<Message> messages_{rt::LinkMode::newest};
   rt::TripleBuffer<render::MicroscopeParams> microscopes_;
   std::atomic<bool> wanted_{false}, close_requested_{false};
+  std::atomic<unsigned> keys_{0};
   std::atomic<std::uint64_t> presented_{0}, lost_{0};
 };
 

@@ -8,10 +8,10 @@ PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, w
                          std::uint64_t scene_every)
     : pipeline_(pipeline),
       monitor_(monitor),
-      world_(std::move(world)),
+      scene_(std::move(world)),
       scene_every_(scene_every),
       hands_(pipeline.settings.hands) {
-  world_.observe_stages(&PhysicsLoop::stage_done, this);
+  scene_.world().observe_stages(&PhysicsLoop::stage_done, this);
 }
 
 void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
@@ -82,6 +82,7 @@ void PhysicsLoop::account(const StepReport& report, std::int64_t time_ns) noexce
   totals_.penetration_max_mm = std::max(totals_.penetration_max_mm, report.worst_penetration_mm);
   totals_.residual_max = std::max(totals_.residual_max, report.residual);
   if (report.flags & step_contact_overflow) ++totals_.contact_overflows;
+  if (report.flags & step_cut) pipeline_.physics_events.push({Kind::thread_cut, 0, time_ns});
   if (report.flags & step_grasped) pipeline_.physics_events.push({Kind::grasped, 0, time_ns});
   if (report.flags & step_released) pipeline_.physics_events.push({Kind::released, 0, time_ns});
   // Steps in a row are one event: the ring is short, and a hand that pushes on does so for a while.
@@ -95,6 +96,35 @@ void PhysicsLoop::account(const StepReport& report, std::int64_t time_ns) noexce
   totals_.held_lag_max_mm = std::max(totals_.held_lag_max_mm, report.held_lag_mm);
   totals_.contact_residual_max = std::max(totals_.contact_residual_max, report.contact_residual);
   if (report.flags & step_non_finite_restored) pipeline_.physics_events.push({Kind::non_finite, 0, time_ns});
+}
+
+void PhysicsLoop::obey(Control control, std::uint64_t step, std::int64_t time_ns) noexcept {
+  SampleRecord record;
+  record.step = step;
+  record.control = control;
+  pipeline_.sample_log.push(record);
+  pipeline_.physics_events.push({LoopEvent::Kind::controlled, static_cast<std::uint8_t>(control), time_ns});
+  if (control != Control::reset) scene_.control(control);
+}
+
+/// What the trainee asked for since the last step, and what comes by itself.
+void PhysicsLoop::take_controls(std::uint64_t step, std::int64_t time_ns) noexcept {
+  const bool room = pipeline_.worn_world.load(std::memory_order_acquire) == nullptr;
+  if (world::World* fresh = room ? pipeline_.fresh_world.exchange(nullptr, std::memory_order_acq_rel) : nullptr) {
+    obey(Control::reset, step, time_ns);
+    fresh->observe_stages(&PhysicsLoop::stage_done, this);
+    scene_.reset(*fresh);
+    next_cut_ = 0;
+    pipeline_.worn_world.store(fresh, std::memory_order_release);
+    scene_.world().snapshot(pipeline_.knot_scenes.back());
+    pipeline_.knot_scenes.publish();
+    resets_.store(scene_.resets(), std::memory_order_release);
+  }
+  Control control = Control::none;
+  while (pipeline_.controls.pop(control)) obey(control, step, time_ns);
+  const auto& cuts_s = pipeline_.settings.cuts_s;
+  for (; next_cut_ < cuts_s.size() && cuts_s[next_cut_] <= scene_.world().time_s() + 1e-9; ++next_cut_)
+    obey(Control::cut, step, time_ns);
 }
 
 void PhysicsLoop::run() noexcept {
@@ -116,16 +146,17 @@ void PhysicsLoop::run() noexcept {
     monitor_.begin(realtime ? grid : begin, begin);
     const bool fresh = std::exchange(fresh_, false);
     if (fresh || k == 1) {
-      pipeline_.sample_log.push({k, false, current_.sample});
+      pipeline_.sample_log.push({k, false, Control::none, current_.sample});
       hands_.take(current_.sample);
     }
     if (next_non_finite < non_finite_at.size() && t >= non_finite_at[next_non_finite]) {
       ++next_non_finite;
-      world_.inject_non_finite();
-      pipeline_.sample_log.push({k, true, {}});
+      scene_.world().inject_non_finite();
+      pipeline_.sample_log.push({k, true, Control::none, {}});
     }
+    take_controls(k, t);
 
-    const StepReport report = world_.step(hands_.at(t));
+    const StepReport report = scene_.halted() ? StepReport{} : scene_.world().step(hands_.at(t));
     inject_overrun(k, t);
     const std::int64_t end = rt::monotonic_now_ns();
     if (fresh) {
@@ -137,7 +168,7 @@ void PhysicsLoop::run() noexcept {
     bool handed_over = true;
     if (realtime || k % scene_every_ == 0) {
       StampedScene& out = pipeline_.scenes.back();
-      world_.snapshot(out.scene);
+      scene_.world().snapshot(out.scene);
       out.scene.time_ns = t;
       out.record = current_.record;
       out.record.step = k;
@@ -157,9 +188,9 @@ void PhysicsLoop::run() noexcept {
     steps_.store(k, std::memory_order_relaxed);
     if (!handed_over) break;
   }
-  totals_.state_hash = world_.state_hash();
+  totals_.state_hash = scene_.state_hash();
   StampedScene& last = pipeline_.scenes.back();  // not published: only read here
-  world_.snapshot(last.scene);
+  scene_.world().snapshot(last.scene);
   pipeline_.knot_scenes.back() = last.scene;
   pipeline_.knot_scenes.publish();
   totals_.grasps = last.scene.grasps;

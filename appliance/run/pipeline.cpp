@@ -14,6 +14,11 @@ Pipeline::Pipeline(const PipelineSettings& of_this_run)
     for (auto& link : records) link = std::make_unique<rt::Link<RecordSlot>>(mode);
 }
 
+Pipeline::~Pipeline() {
+  delete fresh_world.load();
+  delete worn_world.load();
+}
+
 void Pipeline::end_input() {
   stop_flag.store(true, std::memory_order_release);
   for (auto& link : markers) link->stop();

@@ -19,6 +19,7 @@
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
 #include "drivers/camera/camera_event.hpp"
+#include "sim/world/world.hpp"
 
 namespace ligature::appliance {
 
@@ -68,6 +69,8 @@ struct LoopEvent {
     non_finite,          ///< the last good state was restored
     crossing_prevented,  ///< strands would have crossed: motion was cut short, in the first of such steps in a row
     crossing_found,      ///< the audit found a crossing and the step was undone; likewise
+    controlled,          ///< index = Control
+    thread_cut,
   };
   Kind kind = Kind::camera_lost;
   std::uint8_t index = 0;
@@ -91,11 +94,13 @@ struct PipelineSettings {
   bool pictures = false;  ///< pictures go to the writer
   bool record = false;    ///< camera images go to the recorder
   LoopFaults faults;
+  std::vector<double> cuts_s;  ///< of the scene's time: when the cut control is given by itself; growing
 };
 
 /// Made before the first thread starts, destroyed after the last has ended.
 struct Pipeline {
   explicit Pipeline(const PipelineSettings& of_this_run);
+  ~Pipeline();
 
   bool realtime() const { return settings.pace == Pace::realtime; }
   bool stopping() const { return stop_flag.load(std::memory_order_acquire); }
@@ -116,6 +121,10 @@ struct Pipeline {
   std::unique_ptr<rt::Link<PictureSlot>> pictures;                      ///< null: not wanted
   std::array<std::unique_ptr<rt::Link<RecordSlot>>, kCameras> records;  ///< null: not wanted
 
+  rt::SpscRing<Control, 16> controls;  ///< service -> physics; none is Control::reset
+  /// service -> physics: the scene to begin anew with. physics -> service: the one that was, to be destroyed. Whoever
+  /// takes one out owns it; another is given only once the last was taken back.
+  std::atomic<world::World*> fresh_world{nullptr}, worn_world{nullptr};
   rt::SpscRing<SampleRecord, 4096> sample_log;          ///< physics -> service
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service

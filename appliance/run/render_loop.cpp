@@ -96,6 +96,7 @@ void RenderLoop::run() noexcept {
     record.render_start_ns = begin;
     record.presented_ns = presented;
     pipeline_.frame_log.push(record);
+    if (const unsigned keys = renderer_->take_keys(); keys != 0) keys_.fetch_or(keys, std::memory_order_relaxed);
     if (renderer_->close_requested()) close_requested_.store(true, std::memory_order_relaxed);
     if (pipeline_.pictures) {
       hand_to_writer(in.scene.time_ns);

@@ -10,6 +10,7 @@
 
 #include "appliance/run/hands.hpp"
 #include "appliance/run/sample_log.hpp"
+#include "appliance/run/scene.hpp"
 #include "appliance/run/session_files.hpp"
 #include "config/rig_file.hpp"
 #include "config/scenario_file.hpp"
@@ -59,22 +60,30 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   if (!world) return usage_error(fmt::format("{}: {}", scenario_file, world.error().message));
 
   std::size_t next = 0;
+  Scene scene(std::move(*world));
   Hands hands(followed);
   const auto step_ns = std::llround(step_s * 1e9);
   for (std::uint64_t step = 1; step <= result.steps; ++step) {
     for (; next < records->size() && (*records)[next].step == step; ++next) {
       const SampleRecord& record = (*records)[next];
-      if (record.inject_non_finite)
-        world->inject_non_finite();
-      else
+      if (record.inject_non_finite) {
+        scene.world().inject_non_finite();
+      } else if (record.control == Control::reset) {
+        auto fresh = world::World::create(scenario->params, scenario->capacity);
+        if (!fresh) return usage_error(fmt::format("{}: {}", scenario_file, fresh.error().message));
+        scene.reset(*fresh);
+      } else if (record.control != Control::none) {
+        scene.control(record.control);
+      } else {
         hands.take(record.sample);
+      }
     }
-    world->step(hands.at(static_cast<std::int64_t>(step) * step_ns));
+    if (!scene.halted()) scene.world().step(hands.at(static_cast<std::int64_t>(step) * step_ns));
   }
   auto snapshot = std::make_unique<SceneSnapshot>();
-  world->snapshot(*snapshot);
+  scene.world().snapshot(*snapshot);
   result.grasps = snapshot->grasps;
-  result.state_hash = world->state_hash();
+  result.state_hash = scene.state_hash();
   return result;
 }
 

@@ -4,6 +4,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -67,7 +69,17 @@ bool read_pose(Fields& fields, bool variances, InstrumentPose& pose) {
   return fields.read(pose.variance.opening);
 }
 
+constexpr std::array<std::string_view, 5> kControls{"none", "start", "pause", "cut", "reset"};
+constexpr std::string_view kControlMark = ",control,";
+
 bool read_record(const std::string& line, bool variances, SampleRecord& record) {
+  if (const auto mark = line.find(kControlMark); mark != std::string::npos) {
+    const auto* const which =
+        std::find(kControls.begin() + 1, kControls.end(), std::string_view(line).substr(mark + kControlMark.size()));
+    if (which == kControls.end()) return false;
+    record.control = static_cast<Control>(which - kControls.begin());
+    return Fields(line.substr(0, mark)).read(record.step);
+  }
   if (const auto mark = line.find(",inject,non_finite"); mark != std::string::npos) {
     record.inject_non_finite = true;
     return Fields(line.substr(0, mark)).read(record.step);
@@ -85,6 +97,10 @@ bool read_record(const std::string& line, bool variances, SampleRecord& record) 
 
 }  // namespace
 
+std::string_view name_of(Control control) {
+  return kControls[static_cast<std::size_t>(control)];
+}
+
 Result<void> SampleLogWriter::open(const std::string& path) {
   file_ = std::fopen(path.c_str(), "w");
   if (!file_) return unavailable(fmt::format("{}: cannot be written: {}", path, std::strerror(errno)));
@@ -96,6 +112,10 @@ bool SampleLogWriter::write(const SampleRecord& record) {
   if (!file_) return false;
   if (record.inject_non_finite) {
     fmt::print(file_, "{},inject,non_finite\n", record.step);
+    return !std::ferror(file_);
+  }
+  if (record.control != Control::none) {
+    fmt::print(file_, "{}{}{}\n", record.step, kControlMark, name_of(record.control));
     return !std::ferror(file_);
   }
   const InstrumentSample& s = record.sample;

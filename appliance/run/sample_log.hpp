@@ -3,12 +3,13 @@
 ///
 /// samples.csv, one line per change: `step` is the first step that used the line's sample; the numbers are written
 /// with 17 significant digits, which round-trips every double exactly. A line `step,inject,non_finite` marks a fault
-/// that was injected before that step. Poses are the tracker's own, raw, with their variances: what the hands of the
-/// world followed is made from them again (hands.hpp). Lines are flushed once a second, so that a power cut loses at
-/// most that.
+/// that was injected before that step; `step,control,cut` what the trainee asked for and that step did first. Poses are
+/// the tracker's own, raw, with their variances: what the hands of the world followed is made from them again
+/// (hands.hpp). Lines are flushed once a second, so that a power cut loses at most that.
 #include <cstdint>
 #include <cstdio>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/base/result.hpp"
@@ -16,9 +17,20 @@
 
 namespace ligature::appliance {
 
+/// What the trainee may do besides moving the forceps, by keyboard, pedal or shell.
+enum class Control : std::uint8_t {
+  none,
+  start,  ///< go on, or begin
+  pause,  ///< the scene stands still
+  cut,    ///< what jaws hold is cut between them
+  reset,  ///< the scene as it was at the start
+};
+std::string_view name_of(Control control);
+
 struct SampleRecord {
-  std::uint64_t step = 0;          ///< first step that uses it
-  bool inject_non_finite = false;  ///< then `sample` means nothing
+  std::uint64_t step = 0;           ///< first step that uses it
+  bool inject_non_finite = false;   ///< then `sample` means nothing
+  Control control = Control::none;  ///< any other: likewise
   InstrumentSample sample;
 };
 

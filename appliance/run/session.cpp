@@ -100,6 +100,7 @@ PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bo
   s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
   s.pictures = pictures;
   s.record = record;
+  if (setup.scenario.exercise) s.cuts_s = setup.scenario.exercise->cuts_s;
   using Kind = config::FaultSettings::Kind;
   for (const config::FaultSettings& f : setup.profile.faults) {
     if (f.kind == Kind::physics_overrun)
@@ -153,6 +154,10 @@ std::string describe(const LoopEvent& event) {
       return "thread grasped";
     case Kind::released:
       return "thread released";
+    case Kind::controlled:
+      return fmt::format("control: {}", name_of(static_cast<Control>(event.index)));
+    case Kind::thread_cut:
+      return "thread cut between the jaws";
     case Kind::non_finite:
       return "physics state was not finite: last good state restored, session goes on";
     case Kind::crossing_prevented:
@@ -181,6 +186,8 @@ class Session {
   void drain_rings();
   void look_after_knots();
   void look_after_shell(std::int64_t now_ns);
+  void look_after_controls();
+  void make_spare_world();
   void look_at_last_knots();
   void show_progress();
   void report_grants();
@@ -218,6 +225,8 @@ class Session {
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
+  bool halted_ = false, reset_wanted_ = false;
+  std::unique_ptr<world::World> spare_world_;  ///< for the next reset
   std::vector<std::string> outputs_;
   KnotWatch knots_;
   // Last: they end before anything they use goes away.
@@ -491,6 +500,37 @@ void Session::look_after_disk() {
   if (recorder_ && recorder_->broken()) disk_failed("the cameras' images cannot be written");
 }
 
+void Session::make_spare_world() {
+  auto made = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
+  if (made)
+    spare_world_ = std::make_unique<world::World>(std::move(*made));
+  else
+    log_->event(now_s(), "the scene cannot be begun anew: " + made.error().message);
+}
+
+/// From keys and shell to physics. A scene to begin anew with is made here, where that takes nobody's time.
+void Session::look_after_controls() {
+  delete pipeline_->worn_world.exchange(nullptr, std::memory_order_acq_rel);
+  std::vector<Control> asked;
+  if (options_.port) asked = options_.port->take_controls();
+  const unsigned keys = render_->take_keys();
+  if (keys & render::key_pause) asked.push_back(halted_ ? Control::start : Control::pause);
+  if (keys & render::key_cut) asked.push_back(Control::cut);
+  if (keys & render::key_reset) asked.push_back(Control::reset);
+  for (const Control control : asked) {
+    if (control == Control::reset)
+      reset_wanted_ = true;
+    else
+      pipeline_->controls.push(control);
+    halted_ = control == Control::pause || (halted_ && control == Control::cut);
+  }
+  if (!reset_wanted_ && (spare_world_ || !setup_.scenario.exercise)) return;
+  if (!spare_world_) make_spare_world();
+  if (!reset_wanted_ || pipeline_->fresh_world.load() != nullptr) return;
+  reset_wanted_ = false;
+  pipeline_->fresh_world.store(spare_world_.release(), std::memory_order_release);
+}
+
 void Session::look_after_renderer(std::int64_t now_ns) {
   if (!render_->wants_renderer() || now_ns < renderer_retry_ns_) return;
   log_->event(now_s(), "picture lost (device or display): making a new one, physics and recording go on");
@@ -604,6 +644,7 @@ void Session::serve() {
     look_after_renderer(now);
     look_after_threads(now);
     look_after_knots();
+    look_after_controls();
     look_after_shell(now);
     show_progress();
     const bool restart = options_.port && options_.port->restart_wanted();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/run/sample_log.hpp"
 #include "drivers/markers/marker_set.hpp"
 #include "render/params.hpp"
 #include "sim/contract/instrument_sample.hpp"
@@ -48,6 +49,8 @@ class SessionPort {
   /// The newest settings that were not taken yet.
   virtual std::optional<LiveSettings> take_live() = 0;
   virtual bool restart_wanted() const = 0;
+  /// What the trainee asked for since the last call, in order.
+  virtual std::vector<Control> take_controls() { return {}; }
 };
 
 }  // namespace ligature::appliance

@@ -27,6 +27,7 @@ class Presenter {
   virtual VkResult finish() = 0;
   virtual PictureView picture() const { return {}; }
   virtual bool close_requested() const { return false; }
+  virtual unsigned take_keys() { return 0; }  ///< bits of Key, each told once
 };
 
 Result<std::unique_ptr<Presenter>> make_offscreen_presenter(Device& device, const RenderParams& params);

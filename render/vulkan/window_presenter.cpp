@@ -2,7 +2,9 @@
 #include <SDL_vulkan.h>
 
 #include <algorithm>
+#include <utility>
 
+#include "render/renderer.hpp"
 #include "render/vulkan/presenter.hpp"
 
 namespace ligature::render {
@@ -73,6 +75,7 @@ class SdlPresenter final : public WindowPresenter {
     for (int i = 0; i < 64 && SDL_PollEvent(&event) != 0; ++i) {
       if (event.type == SDL_QUIT) close_ = true;
       if (event.type == SDL_WINDOWEVENT && event.window.event == SDL_WINDOWEVENT_CLOSE) close_ = true;
+      if (event.type == SDL_KEYDOWN && event.key.repeat == 0) press(event.key.keysym.sym);
       if (event.type == SDL_WINDOWEVENT && event.window.event == SDL_WINDOWEVENT_SIZE_CHANGED) stale_ = true;
     }
     for (int attempt = 0; attempt < 3; ++attempt) {
@@ -150,6 +153,7 @@ class SdlPresenter final : public WindowPresenter {
     return r;
   }
   bool close_requested() const override { return close_; }
+  unsigned take_keys() override { return std::exchange(keys_, 0u); }
 
  private:
   void drop_swapchain() {
@@ -217,6 +221,13 @@ class SdlPresenter final : public WindowPresenter {
   VkSemaphore acquired_ = VK_NULL_HANDLE;
   std::uint32_t index_ = 0;
   bool stale_ = false, close_ = false;
+  unsigned keys_ = 0;
+
+  void press(SDL_Keycode key) {
+    if (key == SDLK_SPACE) keys_ |= key_pause;
+    if (key == SDLK_c) keys_ |= key_cut;
+    if (key == SDLK_r) keys_ |= key_reset;
+  }
 };
 
 }  // namespace

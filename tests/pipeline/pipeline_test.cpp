@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 
 #include "appliance/doctor/instance_lock.hpp"
@@ -17,6 +18,7 @@
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/session.hpp"
 #include "appliance/run/session_files.hpp"
+#include "appliance/run/session_port.hpp"
 #include "config/profile_file.hpp"
 #include "config/rig_file.hpp"
 #include "config/scenario_file.hpp"
@@ -97,6 +99,75 @@ class Pipeline : public ::testing::Test {
 
   std::filesystem::path directory_;
 };
+
+/// Asks for controls once so many pictures were shown, and takes what the session says.
+class Hand final : public SessionPort {
+ public:
+  struct Wish {
+    double time_s;
+    Control control;
+  };
+  explicit Hand(std::vector<Wish> wishes) : wishes_(std::move(wishes)) {}
+  void publish(SessionStatus status) override { now_s_ = status.time_s; }
+  void log(double, const std::string&) override {}
+  std::optional<LiveSettings> take_live() override { return std::nullopt; }
+  bool restart_wanted() const override { return false; }
+  std::vector<Control> take_controls() override {
+    std::vector<Control> out;
+    for (; next_ < wishes_.size() && wishes_[next_].time_s <= now_s_; ++next_) out.push_back(wishes_[next_].control);
+    return out;
+  }
+
+ private:
+  std::vector<Wish> wishes_;
+  std::size_t next_ = 0;
+  double now_s_ = 0;
+};
+
+// Whatever the trainee asks for, and whenever it gets to physics, the log says in which step it did.
+TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
+  RunOptions o = options(config::Pace::realtime, 5);
+  const auto scenario = directory_ / "cut.toml";
+  std::stringstream text;
+  text << std::ifstream(o.profile.scenario).rdbuf();
+  const std::string whole = text.str();
+  const std::size_t at = whole.find("[capacity]\n");
+  ASSERT_NE(at, std::string::npos);
+  std::ofstream(scenario) << std::string(whole).insert(at + 11, "cuts = 4\n");
+  o.profile.scenario = scenario;
+  o.out = directory_ / "out";
+  Hand hand({{1.0, Control::pause},
+             {1.5, Control::start},
+             {2.5, Control::cut},
+             {3.0, Control::reset},
+             {4.0, Control::cut},
+             {4.2, Control::pause},
+             {4.4, Control::reset}});
+  o.port = &hand;
+  guard::reset();
+  const json report = run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  for (const char* what : {"control: pause", "control: start", "control: cut", "control: reset"})
+    EXPECT_TRUE(has_event(report, what)) << what;
+  const double asked_s = event_time(report, "control: reset");
+  EXPECT_GE(asked_s, 3.0);
+  if (kKeepsRealTime) {
+    EXPECT_LT(asked_s, 4.0) << "under a second";
+  }
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+  // The log without its controls is another session.
+  std::ifstream in(o.out / "samples.csv");
+  std::string kept;
+  for (std::string line; std::getline(in, line);)
+    if (line.find(",control,") == std::string::npos) kept += line + "\n";
+  in.close();
+  std::ofstream(o.out / "samples.csv") << kept;
+  const auto other = replay_session(o.out);
+  ASSERT_TRUE(other);
+  EXPECT_NE(other->state_hash, replayed->state_hash);
+}
 
 TEST_F(Pipeline, LockstepGivesTheSameStateEveryTimeOnEitherCore) {
   constexpr double kDuration_s = kKeepsRealTime ? 2.5 : 0.5;  // a race shows at once, and slow builds are slow
