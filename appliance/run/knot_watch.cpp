@@ -1,5 +1,7 @@
 #include "appliance/run/knot_watch.hpp"
 
+#include "sim/exercise/exercise.hpp"
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -68,6 +70,15 @@ std::optional<std::string> KnotWatch::serve() {
   known_ = std::move(found_);
   found_.clear();
   return before == now ? std::nullopt : std::optional("knots: " + now);
+}
+
+std::string KnotWatch::throws() const {
+  for (const knot::ThreadKnot& k : known_) {
+    if (k.answer.throws && !k.answer.throws->empty()) return *k.answer.throws;
+    if (const std::string_view of_name = exercise::throws_of(k.answer.name); !of_name.empty())
+      return std::string(of_name);
+  }
+  return "";
 }
 
 std::optional<nlohmann::ordered_json> KnotWatch::report() const {

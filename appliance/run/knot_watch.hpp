@@ -27,6 +27,9 @@ class KnotWatch {
   std::optional<std::string> serve();
   /// What was tied when it was last looked; nothing before the first look, or where nobody could name it.
   std::optional<nlohmann::ordered_json> report() const;
+  /// The throws of the first thread that is tied, alone or to another, "" where none is or nobody knows; what the last
+  /// look that was answered found.
+  std::string throws() const;
   std::uint64_t looks() const { return looks_; }
 
  private:

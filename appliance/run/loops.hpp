@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "appliance/rt/rt_section.hpp"
 #include "appliance/run/hands.hpp"
@@ -18,6 +19,8 @@
 #include "drivers/markers/detector.hpp"
 #include "drivers/tracking/tracker.hpp"
 #include "render/renderer.hpp"
+#include "sim/exercise/exercise.hpp"
+#include "sim/exercise/gap.hpp"
 #include "sim/world/world.hpp"
 
 namespace ligature::appliance {
@@ -118,6 +121,8 @@ class PhysicsLoop {
   /// @param scene_every  lockstep: hand every n-th step's snapshot to the picture
   PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world, std::uint64_t scene_every);
   void run() noexcept;
+  /// Read it after the thread has ended; none: nothing was judged.
+  const exercise::Exercise* exercise() const { return exercise_ ? &*exercise_ : nullptr; }
   // anybody
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   /// How often the scene was begun anew; what is left behind for naming knots then is of this scene or a later one.
@@ -146,11 +151,18 @@ class PhysicsLoop {
   void account(const StepReport& report, std::int64_t time_ns) noexcept;
   void take_controls(std::uint64_t step, std::int64_t time_ns) noexcept;
   void obey(Control control, std::uint64_t step, std::int64_t time_ns) noexcept;
+  void judge() noexcept;
+  void show_exercise(const SceneSnapshot& scene) noexcept;
 
   Pipeline& pipeline_;
   watchdog::ThreadMonitor& monitor_;
   Scene scene_;
-  std::size_t next_cut_ = 0;  ///< of those that come by themselves
+  std::optional<exercise::Exercise> exercise_;
+  std::optional<exercise::EndGap> end_gap_;
+  SceneFacts facts_;
+  double gap_mm_;
+  std::int64_t gap_ns_ = INT64_MIN / 2;  ///< session time at which it was measured
+  std::size_t next_cut_ = 0;             ///< of those that come by themselves
   std::uint64_t scene_every_;
   std::int64_t knots_shown_s_ = 0;  ///< whole seconds of session time at the last snapshot for naming knots
   TrackedSample current_;

@@ -1,3 +1,4 @@
+#include <limits>
 #include <utility>
 
 #include "appliance/run/loops.hpp"
@@ -12,6 +13,11 @@ PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, w
       scene_every_(scene_every),
       hands_(pipeline.settings.hands) {
   scene_.world().observe_stages(&PhysicsLoop::stage_done, this);
+  gap_mm_ = std::numeric_limits<double>::quiet_NaN();
+  if (const auto& goal = pipeline.settings.goal) {
+    exercise_.emplace(*goal);
+    end_gap_.emplace(scene_.world().tissue_surfaces(), goal->first, goal->second);
+  }
 }
 
 void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
@@ -105,6 +111,10 @@ void PhysicsLoop::obey(Control control, std::uint64_t step, std::int64_t time_ns
   pipeline_.sample_log.push(record);
   pipeline_.physics_events.push({LoopEvent::Kind::controlled, static_cast<std::uint8_t>(control), time_ns});
   if (control != Control::reset) scene_.control(control);
+  if (!exercise_) return;
+  if (control == Control::reset) exercise_->reset();
+  if (control == Control::pause) exercise_->pause();
+  if (control == Control::start) exercise_->start();
 }
 
 /// What the trainee asked for since the last step, and what comes by itself.
@@ -125,6 +135,29 @@ void PhysicsLoop::take_controls(std::uint64_t step, std::int64_t time_ns) noexce
   const auto& cuts_s = pipeline_.settings.cuts_s;
   for (; next_cut_ < cuts_s.size() && cuts_s[next_cut_] <= scene_.world().time_s() + 1e-9; ++next_cut_)
     obey(Control::cut, step, time_ns);
+}
+
+/// What the step that is over made of the exercise.
+void PhysicsLoop::judge() noexcept {
+  if (!exercise_) return;
+  if (pipeline_.knot_words.fetch()) {
+    const KnotWord& word = pipeline_.knot_words.front();
+    if (word.resets == scene_.resets()) exercise_->tied({word.throws.data(), word.size});
+  }
+  scene_.world().facts(facts_);
+  exercise_->look(facts_, 1e-9 * static_cast<double>(pipeline_.settings.step_ns), gap_mm_);
+  for (exercise::Event event; exercise_->take_event(event);) pipeline_.exercise_events.push(event);
+}
+
+void PhysicsLoop::show_exercise(const SceneSnapshot& scene) noexcept {
+  constexpr std::int64_t kGapEvery_ns = rt::kNsPerS / 10;
+  if (!exercise_) return;
+  if (scene.time_ns - gap_ns_ >= kGapEvery_ns) {
+    gap_ns_ = scene.time_ns;
+    gap_mm_ = end_gap_->of(scene);
+  }
+  pipeline_.progress.back() = exercise_->progress();
+  pipeline_.progress.publish();
 }
 
 void PhysicsLoop::run() noexcept {
@@ -157,6 +190,7 @@ void PhysicsLoop::run() noexcept {
     take_controls(k, t);
 
     const StepReport report = scene_.halted() ? StepReport{} : scene_.world().step(hands_.at(t));
+    if (!scene_.halted()) judge();
     inject_overrun(k, t);
     const std::int64_t end = rt::monotonic_now_ns();
     if (fresh) {
@@ -172,6 +206,7 @@ void PhysicsLoop::run() noexcept {
       out.scene.time_ns = t;
       out.record = current_.record;
       out.record.step = k;
+      show_exercise(out.scene);
       out.record.snapshot_ns = rt::monotonic_now_ns();
       if (t / rt::kNsPerS > knots_shown_s_) {
         // Once a second for whoever names knots: a copy of fixed size, and nobody to wait for.

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <memory>
 #include <opencv2/core/mat.hpp>
+#include <optional>
 #include <vector>
 
 #include "appliance/rt/signal.hpp"
@@ -19,6 +20,7 @@
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
 #include "drivers/camera/camera_event.hpp"
+#include "sim/exercise/exercise.hpp"
 #include "sim/world/world.hpp"
 
 namespace ligature::appliance {
@@ -80,6 +82,13 @@ struct LoopEvent {
 using EventRing = rt::SpscRing<LoopEvent, 256>;
 using CameraEventRing = rt::SpscRing<drivers::CameraEvent, 64>;
 
+/// What a thread was found to be tied to, for the judge of the exercise.
+struct KnotWord {
+  std::array<char, 32> throws{};
+  std::size_t size = 0;
+  std::uint32_t resets = 0;  ///< the scene that it was seen in
+};
+
 struct PipelineSettings {
   Pace pace = Pace::lockstep;
   std::int64_t duration_ns = 0;
@@ -94,7 +103,8 @@ struct PipelineSettings {
   bool pictures = false;  ///< pictures go to the writer
   bool record = false;    ///< camera images go to the recorder
   LoopFaults faults;
-  std::vector<double> cuts_s;  ///< of the scene's time: when the cut control is given by itself; growing
+  std::optional<exercise::Goal> goal;  ///< none: nothing is judged
+  std::vector<double> cuts_s;          ///< of the scene's time: when the cut control is given by itself; growing
 };
 
 /// Made before the first thread starts, destroyed after the last has ended.
@@ -129,6 +139,9 @@ struct Pipeline {
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service
   std::array<CameraEventRing, kCameras> camera_events;  ///< camera -> service
+  rt::SpscRing<exercise::Event, 128> exercise_events;   ///< physics -> service
+  rt::TripleBuffer<exercise::Progress> progress;        ///< physics -> service, with every snapshot
+  rt::TripleBuffer<KnotWord> knot_words;                ///< service -> physics
   /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
   rt::TripleBuffer<SceneSnapshot> knot_scenes;
   /// camera -> service, tracking -> service: copies of the newest, for those who look.

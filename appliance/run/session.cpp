@@ -18,6 +18,7 @@
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
 #include "appliance/run/event_log.hpp"
+#include "appliance/run/exercise_text.hpp"
 #include "appliance/run/knot_watch.hpp"
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
@@ -100,7 +101,10 @@ PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bo
   s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
   s.pictures = pictures;
   s.record = record;
-  if (setup.scenario.exercise) s.cuts_s = setup.scenario.exercise->cuts_s;
+  if (setup.scenario.exercise) {
+    s.goal = setup.scenario.exercise->goal;
+    s.cuts_s = setup.scenario.exercise->cuts_s;
+  }
   using Kind = config::FaultSettings::Kind;
   for (const config::FaultSettings& f : setup.profile.faults) {
     if (f.kind == Kind::physics_overrun)
@@ -188,6 +192,7 @@ class Session {
   void look_after_shell(std::int64_t now_ns);
   void look_after_controls();
   void make_spare_world();
+  void look_after_exercise();
   void look_at_last_knots();
   void show_progress();
   void report_grants();
@@ -226,6 +231,9 @@ class Session {
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   bool halted_ = false, reset_wanted_ = false;
+  std::uint32_t looked_resets_ = 0;            ///< of the scene whose knots are being named
+  std::uint64_t words_ = 0;                    ///< looks whose answer went to physics
+  std::string line_;                           ///< above the picture
   std::unique_ptr<world::World> spare_world_;  ///< for the next reset
   std::vector<std::string> outputs_;
   KnotWatch knots_;
@@ -500,6 +508,17 @@ void Session::look_after_disk() {
   if (recorder_ && recorder_->broken()) disk_failed("the cameras' images cannot be written");
 }
 
+/// What was done of the exercise, as events, and what is to be done, above the picture.
+void Session::look_after_exercise() {
+  if (!setup_.scenario.exercise) return;
+  for (exercise::Event event; pipeline_->exercise_events.pop(event);)
+    log_->event(now_s(), "exercise: " + exercise_text(event));
+  if (pipeline_->progress.fetch() || line_.empty()) {
+    const std::string line = exercise_line(pipeline_->progress.front());
+    if (!disk_broken_ && line != line_ && render_->set_message(line)) line_ = line;
+  }
+}
+
 void Session::make_spare_world() {
   auto made = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
   if (made)
@@ -568,8 +587,22 @@ void Session::look_after_threads(std::int64_t now_ns) {
 }
 
 void Session::look_after_knots() {
-  if (knots_.idle() && pipeline_->knot_scenes.fetch()) knots_.look_at(pipeline_->knot_scenes.front());
+  if (knots_.idle()) {
+    const std::uint32_t resets = physics_->resets();  // first: the scene is of this reset or a later one
+    if (pipeline_->knot_scenes.fetch()) {
+      looked_resets_ = resets;
+      knots_.look_at(pipeline_->knot_scenes.front());
+    }
+  }
   if (const auto line = knots_.serve()) log_->event(now_s(), *line);
+  if (knots_.looks() == words_) return;
+  words_ = knots_.looks();
+  KnotWord& word = pipeline_->knot_words.back();
+  const std::string throws = knots_.throws();
+  word.size = std::min(throws.size(), word.throws.size());
+  std::copy_n(throws.data(), word.size, word.throws.data());
+  word.resets = looked_resets_;
+  pipeline_->knot_words.publish();
 }
 
 /// What the shell's user wants to see and to have changed.
@@ -645,6 +678,7 @@ void Session::serve() {
     look_after_threads(now);
     look_after_knots();
     look_after_controls();
+    look_after_exercise();
     look_after_shell(now);
     show_progress();
     const bool restart = options_.port && options_.port->restart_wanted();
@@ -661,6 +695,7 @@ void Session::serve() {
     }
   }
   look_at_last_knots();
+  look_after_exercise();
   if (options_.progress) fmt::print(stderr, "\n");
 }
 
@@ -711,6 +746,7 @@ json Session::make_report() {
                         {"tool_lag_max_mm", totals.held_lag_max_mm}};
   const auto knots = knots_.report();
   report["knots"] = knots ? json::parse(knots->dump()) : json(nullptr);
+  if (const exercise::Exercise* judged = physics_->exercise()) report["exercise"] = exercise_report(*judged);
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
   json exemptions = json::object();

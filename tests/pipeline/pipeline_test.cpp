@@ -169,6 +169,30 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   EXPECT_NE(other->state_hash, replayed->state_hash);
 }
 
+TEST_F(Pipeline, AnExerciseIsJudgedShownAndReported) {
+  RunOptions o = options(config::Pace::lockstep, 1.5);
+  const auto scenario = directory_ / "stitch.toml";
+  std::ofstream(scenario) << "title = \"A stitch\"\n[capacity]\ncuts = 2\n"
+                             "[[thread]]\nname = \"suture\"\npoints_mm = [[-10,0,8],[10,0,8]]\n"
+                             "[[needle]]\nthread = \"suture\"\narc_mm = 2\n"
+                             "[[tissue]]\nname = \"a\"\nshape = \"vessel\"\nlength_mm = 2\np_WV_mm = [-2.5, 12, 2]\n"
+                             "[[tissue]]\nname = \"b\"\nshape = \"vessel\"\nlength_mm = 2\np_WV_mm = [2.5, 12, 2]\n"
+                             "q_WV = [0, 0, 1, 0]\n"
+                             "[exercise]\nthread = \"suture\"\nfirst = \"a\"\nsecond = \"b\"\n";
+  o.profile.scenario = scenario;
+  o.out = directory_ / "out";
+  guard::reset();
+  const json report = run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  ASSERT_TRUE(report.contains("exercise"));
+  const json& judged = report["exercise"];
+  EXPECT_EQ(judged["state"], "running");
+  EXPECT_EQ(judged["steps"].size(), 7u);
+  EXPECT_NEAR(judged["time_s"].get<double>(), 1.5, 1e-6);
+  EXPECT_NEAR(judged["gap_mm"].get<double>(), 1.0, 0.02) << "two ends of 2 mm, their far ends 5 mm apart";
+  EXPECT_TRUE(replay_session(o.out));
+}
+
 TEST_F(Pipeline, LockstepGivesTheSameStateEveryTimeOnEitherCore) {
   constexpr double kDuration_s = kKeepsRealTime ? 2.5 : 0.5;  // a race shows at once, and slow builds are slow
   std::string first;

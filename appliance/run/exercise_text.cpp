@@ -1,0 +1,75 @@
+#include "appliance/run/exercise_text.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace ligature::appliance {
+namespace {
+
+using exercise::Event;
+using exercise::State;
+
+constexpr double kMicronewtonsPerMn = 1e3;
+
+nlohmann::json known(double value) {
+  return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr);
+}
+
+}  // namespace
+
+std::string exercise_line(const exercise::Progress& p) {
+  const auto seconds = static_cast<int>(p.time_s);
+  const std::string clock = fmt::format("{}:{:02}", seconds / 60, seconds % 60);
+  if (p.state == State::waiting) return "Ready: start when you are";
+  if (p.state == State::passed) return fmt::format("Done in {}, {} mistakes", clock, p.fault_count);
+  if (p.state == State::failed) return fmt::format("Failed: {}. Reset to begin anew", text_of(p.fault));
+  std::string line = fmt::format("{}/{} {}", static_cast<std::size_t>(p.step) + 1, exercise::kSteps, text_of(p.step));
+  if (p.step == exercise::Step::pull_through && std::isfinite(p.tail_mm)) line += fmt::format(": {:.0f} mm", p.tail_mm);
+  if (p.wrong) line = fmt::format("Undo: {}", text_of(p.fault));
+  return line + "  " + (p.state == State::paused ? "paused" : clock);
+}
+
+std::string exercise_text(const Event& e) {
+  switch (e.kind) {
+    case Event::Kind::step_passed:
+      return fmt::format("{} passed at {:.2f} s", name_of(e.step), e.time_s);
+    case Event::Kind::step_undone:
+      return fmt::format("{} undone at {:.2f} s", name_of(e.step), e.time_s);
+    case Event::Kind::fault:
+      return fmt::format("{} in {} at {:.2f} s", name_of(e.fault), name_of(e.step), e.time_s);
+    case Event::Kind::passed:
+      return fmt::format("passed in {:.2f} s", e.time_s);
+    case Event::Kind::failed:
+      return fmt::format("failed at {:.2f} s: {}", e.time_s, text_of(e.fault));
+  }
+  return "";
+}
+
+nlohmann::json exercise_report(const exercise::Exercise& judged) {
+  const exercise::Progress& p = judged.progress();
+  nlohmann::json out{{"name", judged.goal().name},
+                     {"state", name_of(p.state)},
+                     {"time_s", p.time_s},
+                     {"throws_asked", judged.goal().throws},
+                     {"throws", judged.knot()},
+                     {"tail_mm", known(p.tail_mm)},
+                     {"gap_mm", known(p.gap_mm)},
+                     {"gap_at_end_mm", known(p.gap_at_end_mm)},
+                     {"hole_force_most_mn", p.hole_force_most / kMicronewtonsPerMn}};
+  for (std::size_t k = 0; k < exercise::kSteps; ++k) {
+    const auto& s = p.steps[k];
+    out["steps"].push_back({{"step", name_of(static_cast<exercise::Step>(k))},
+                            {"passed", s.passed},
+                            {"time_s", s.time_s},
+                            {"passed_at_s", s.passed ? nlohmann::json(s.passed_at_s) : nlohmann::json(nullptr)},
+                            {"undone", s.undone}});
+  }
+  out["faults"] = nlohmann::json::object();
+  for (std::size_t f = 0; f < exercise::kFaults; ++f)
+    if (p.faults[f] > 0) out["faults"][std::string(name_of(static_cast<exercise::Fault>(f)))] = p.faults[f];
+  return out;
+}
+
+}  // namespace ligature::appliance

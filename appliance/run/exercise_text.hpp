@@ -1,0 +1,17 @@
+#pragma once
+/// An exercise in words: for the line above the picture, the events, the reports.
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sim/exercise/exercise.hpp"
+
+namespace ligature::appliance {
+
+/// "2/7 PIERCE THE FIRST VESSEL FROM OUTSIDE  0:34"; at most 96 characters.
+std::string exercise_line(const exercise::Progress& progress);
+/// "pick_up passed after 3.2 s".
+std::string exercise_text(const exercise::Event& event);
+/// As in report.json.
+nlohmann::json exercise_report(const exercise::Exercise& exercise);
+
+}  // namespace ligature::appliance
