@@ -21,18 +21,103 @@ struct Box {
   void take(const Box& b) {
     for (int k = 0; k < 3; ++k) low[k] = std::min(low[k], b.low[k]), high[k] = std::max(high[k], b.high[k]);
   }
+  bool operator==(const Box&) const = default;
   bool meets(const Box& b) const {
     return low[0] <= b.high[0] && b.low[0] <= high[0] && low[1] <= b.high[1] && b.low[1] <= high[1] &&
            low[2] <= b.high[2] && b.low[2] <= high[2];
   }
 };
 
+// Rays that start from one point, looked at four side by side in rounded numbers: most miss most triangles.
+class Fan {
+ public:
+  explicit Fan(Vec3 from) : from_(from) {}
+  Vec3 from() const { return from_; }
+  const std::vector<Vec3>& to() const { return to_; }
+  void add(Vec3 to) {
+    const Vec3 along = to - from_;
+    const double length = norm(along);
+    const Vec3 u = length > 0 ? (1.0 / length) * along : Vec3{};  // without length it may meet everything
+    const std::size_t lane = to_.size() % kLanes;
+    if (lane == 0) rays_.push_back({});
+    rays_.back().x[lane] = u.x, rays_.back().y[lane] = u.y, rays_.back().z[lane] = u.z;
+    to_.push_back(to);
+  }
+
+  /// Calls `meets` for the rays that are not surely clear of the triangle, until it is true. A ray along u meets it
+  /// where det(a, b, u), det(b, c, u) and det(c, a, u), seen from the fan's point, have the sign of det(a, b, c).
+  template <class Meets>
+  bool any_near(Vec3 a, Vec3 b, Vec3 c, Meets&& meets) const {
+    a = a - from_, b = b - from_, c = c - from_;
+    const double la = norm(a), lb = norm(b), lc = norm(c);
+    const double volume = dot(cross(a, b), c), sign = volume < 0 ? -1.0 : 1.0;
+    const Vec3 l = sign * cross(a, b), m = sign * cross(b, c), n = sign * cross(c, a);
+    const double p = kMargin * la * lb, q = kMargin * lb * lc, r = kMargin * lc * la;
+    // Where the triangle is seen edge-on the opposite ray counts as well.
+    const bool edge_on = std::abs(volume) <= kMargin * la * lb * lc;
+    return any(
+        [&](const Rays& ray) {
+          const Lanes s = ray.along(l), t = ray.along(m), w = ray.along(n);
+          const auto in = (s >= -p) & (t >= -q) & (w >= -r);
+          return edge_on ? in | ((s <= p) & (t <= q) & (w <= r)) : in;
+        },
+        meets);
+  }
+  /// The same for the plane through the fan's point, b and c.
+  template <class Meets>
+  bool any_near_plane(Vec3 b, Vec3 c, Meets&& meets) const {
+    b = b - from_, c = c - from_;
+    const Vec3 n = cross(b, c);
+    const double most = kMargin * norm(b) * norm(c);
+    return any(
+        [&](const Rays& ray) {
+          const Lanes off = ray.along(n);
+          return (off >= -most) & (off <= most);
+        },
+        meets);
+  }
+
+ private:
+  static constexpr double kMargin = 1e-12;  // thousands of roundings
+  static constexpr std::size_t kLanes = 4;
+  using Lanes [[gnu::vector_size(kLanes * sizeof(double))]] = double;
+  struct Rays {
+    Lanes x = {}, y = {}, z = {};  // unit vectors
+    Lanes along(Vec3 v) const { return x * v.x + y * v.y + z * v.z; }
+  };
+
+  template <class Near, class Meets>
+  bool any(const Near& near, Meets&& meets) const {
+    for (std::size_t i = 0; i < rays_.size(); ++i) {
+      const auto here = near(rays_[i]);  // all bits of a lane, or none
+      if ((here[0] | here[1] | here[2] | here[3]) == 0) continue;
+      for (std::size_t k = 0; k < kLanes && kLanes * i + k < to_.size(); ++k)
+        if (here[k] != 0 && meets(to_[kLanes * i + k])) return true;
+    }
+    return false;
+  }
+
+  Vec3 from_;
+  std::vector<Rays> rays_;
+  std::vector<Vec3> to_;
+};
+
+std::vector<Fan> fans_of(const std::vector<Ray>& rays) {
+  std::vector<Fan> out;
+  for (const Ray& ray : rays) {
+    auto fan = std::find_if(out.begin(), out.end(), [&](const Fan& f) { return f.from() == ray.from; });
+    if (fan == out.end()) fan = out.insert(out.end(), Fan(ray.from));
+    fan->add(ray.to);
+  }
+  return out;
+}
+
 // All points of all curves in rings (or, open, in rows whose ends stay), with the boxes of their edges in a binary tree
 // over the points' numbers. Edge i runs from point i to next_[i]; points near each other along a curve are near each
 // other in the tree.
 class Strands {
  public:
-  Strands(const Curves& curves, bool closed, const std::vector<Ray>& rays) : rays_(rays) {
+  Strands(const Curves& curves, bool closed, const std::vector<Ray>& rays) : fans_(fans_of(rays)) {
     for (const Curve& curve : curves) {
       const std::size_t first = point_.size(), n = curve.size();
       for (std::size_t i = 0; i < n; ++i) {
@@ -44,13 +129,9 @@ class Strands {
       start_.push_back(first);
     }
     alive_.assign(point_.size(), true);
-    while (leaves_ < point_.size() + rays.size()) leaves_ *= 2;
+    met_.resize(point_.size());
+    while (leaves_ < point_.size()) leaves_ *= 2;
     box_.resize(2 * leaves_);
-    for (std::size_t i = 0; i < rays.size(); ++i) {
-      Box& b = box_[leaves_ + point_.size() + i];
-      b.take(rays[i].from);
-      b.take(rays[i].to);
-    }
     for (std::size_t i = 0; i < point_.size(); ++i) box_[leaves_ + i] = edge_box(i);
     for (std::size_t i = leaves_; i-- > 1;) join(i);
   }
@@ -91,15 +172,19 @@ class Strands {
     b.take(point_[next_[i]]);
     return b;
   }
-  void join(std::size_t node) {
+  /// Whether it was another box before.
+  bool join(std::size_t node) {
     Box b = box_[2 * node];
     b.take(box_[2 * node + 1]);
+    const bool changed = !(b == box_[node]);
     box_[node] = b;
+    return changed;
   }
   void renew(std::size_t i, const Box& b) {
     std::size_t node = leaves_ + i;
     box_[node] = b;
-    while (node > 1) join(node /= 2);
+    while (node > 1 && join(node /= 2)) {
+    }
   }
 
   void remove(std::size_t v) {
@@ -111,15 +196,32 @@ class Strands {
     renew(p, edge_box(p));
   }
 
+  // What the triangle of a corner met when it was last looked at: it stays while neither changes.
+  struct Met {
+    std::size_t previous = kNone, next = kNone;  // the triangle's other corners
+    std::size_t edge = kNone, end = kNone;       // edge kRay: a ray
+  };
+  static constexpr std::size_t kRay = kNone - 1;
+
   bool removable(std::size_t v) {
     const std::size_t p = previous_[v], n = next_[v];
+    Met& met = met_[v];
+    const bool there = met.edge < point_.size() && alive_[met.edge] && next_[met.edge] == met.end;
+    if (met.previous == p && met.next == n && (there || met.edge == kRay)) return false;
     const Vec3 a = point_[p], b = point_[v], c = point_[n];
     if (collinear(a, b, c)) return dot(b - a, c - b) > 0;
     const std::size_t before = previous_[p];
+    const auto own = [&](std::size_t e) { return e == p || e == v || e == before || e == n; };
+    if (there && !own(met.edge) && segment_meets_triangle(a, b, c, point_[met.edge], point_[met.end])) {
+      met = {p, n, met.edge, met.end};
+      return false;
+    }
     if (before != kNone && in_wedge(a, b, c, point_[before])) return false;
     if (next_[n] != kNone && in_wedge(c, b, a, point_[next_[n]])) return false;
-    const Vec3 centre = (1.0 / 3.0) * (a + b + c);
-    const double reach = std::max({norm(a - centre), norm(b - centre), norm(c - centre)}) * (1 + 1e-9) + 1e-12;
+    if (ray_in_the_way(a, b, c)) {
+      met = {p, n, kRay, kNone};
+      return false;
+    }
     Box box;
     box.take(a);
     box.take(b);
@@ -136,32 +238,44 @@ class Strands {
         continue;
       }
       const std::size_t e = node - leaves_;
-      if (e >= point_.size()) {
-        if (ray_in_the_way(rays_[e - point_.size()], a, b, c, centre, reach)) return false;
-        continue;
-      }
-      if (e == p || e == v || e == before || e == n) continue;
+      if (own(e)) continue;
       tests_ += 3;
-      if (segment_meets_triangle(a, b, c, point_[e], point_[next_[e]])) return false;
+      if (segment_meets_triangle(a, b, c, point_[e], point_[next_[e]])) {
+        met = {p, n, e, next_[e]};
+        return false;
+      }
     }
     return true;
   }
 
-  static bool ray_in_the_way(const Ray& ray, Vec3 a, Vec3 b, Vec3 c, Vec3 centre, double reach) {
-    const Vec3 along = ray.to - ray.from;
-    const Vec3 off = cross(along, centre - ray.from);
-    if (dot(off, off) > reach * reach * dot(along, along)) return false;
-    if (ray.from == a) return in_wedge(a, b, c, ray.to);
-    if (ray.from == c) return in_wedge(c, b, a, ray.to);
-    if (ray.to == a) return in_wedge(a, b, c, ray.from);
-    if (ray.to == c) return in_wedge(c, b, a, ray.from);
-    return segment_meets_triangle(a, b, c, ray.from, ray.to);
+  bool ray_in_the_way(Vec3 a, Vec3 b, Vec3 c) {
+    for (const Fan& fan : fans_) {
+      const Vec3 from = fan.from();
+      ++tests_;
+      const auto meets = [&](Vec3 to) {
+        tests_ += 3;
+        return in_the_way(from, to, a, b, c);
+      };
+      if (from == a   ? fan.any_near_plane(b, c, meets)
+          : from == c ? fan.any_near_plane(a, b, meets)
+                      : fan.any_near(a, b, c, meets))
+        return true;
+    }
+    return false;
+  }
+  static bool in_the_way(Vec3 from, Vec3 to, Vec3 a, Vec3 b, Vec3 c) {
+    if (from == a) return in_wedge(a, b, c, to);
+    if (from == c) return in_wedge(c, b, a, to);
+    if (to == a) return in_wedge(a, b, c, from);
+    if (to == c) return in_wedge(c, b, a, from);
+    return segment_meets_triangle(a, b, c, from, to);
   }
 
-  const std::vector<Ray>& rays_;
+  std::vector<Fan> fans_;
   std::vector<Vec3> point_;
   std::vector<std::size_t> next_, previous_, start_, stack_;
   std::vector<bool> alive_;
+  std::vector<Met> met_;
   std::vector<Box> box_;
   std::size_t leaves_ = 1, tests_ = 0;
 };
