@@ -76,15 +76,22 @@ std::optional<std::vector<std::string>> parse_ends(const std::string& text, std:
 }
 
 /// Two tied threads as one loop: loaded end joined to loaded end and tail to tail, far away (crosswise: each loaded end
-/// to the other's tail). Of the views in which it is the sum of the throws, the one with fewest crossings.
+/// to the other's tail). A diagram of it that is the sum of the throws and has no crossing more than they.
 std::optional<Found> joined_tie(const Curves& threads, const TieReport& tie, HomflySource& source) {
+  std::size_t wanted = 0;
+  for (const Throw& one : tie.throws) wanted += 2 * static_cast<std::size_t>(one.wraps) + 1;
+  const auto shown = [&](const Diagram& diagram) -> std::optional<Found> {
+    if (diagram.sign.size() != wanted) return std::nullopt;
+    Naming naming = name_of(diagram, source);
+    if (naming.name == "unknown" || naming.factors.size() != tie.throws.size()) return std::nullopt;
+    return found_of(std::move(naming), diagram);
+  };
+  if (auto found = shown(tie.simplest)) return found;
   const auto open = prepared(threads, false);
   if (!open) return std::nullopt;
   Curve second = (*open)[1];
   if (!tie.crosswise) std::reverse(second.begin(), second.end());
   const Curve& first = (*open)[0];
-  std::size_t wanted = 0;
-  for (const Throw& one : tie.throws) wanted += 2 * static_cast<std::size_t>(one.wraps) + 1;
   for (std::size_t i = 0; i < kTieDirections; ++i) {
     // Ends with each other go the same way, the two pairs opposite ways or not.
     const Vec3 way = direction(i);
@@ -96,10 +103,8 @@ std::optional<Found> joined_tie(const Curves& threads, const TieReport& tie, Hom
       loop.push_back(second.back() + side * kFar * way);
       loop.push_back(first.front() + side * kFar * way);
       const auto projection = simplified_diagram({loop}, 1);
-      if (!projection || projection->diagram.sign.size() != wanted) continue;
-      Naming naming = name_of(projection->diagram, source);
-      if (naming.name == "unknown" || naming.factors.size() != tie.throws.size()) continue;
-      return found_of(std::move(naming), projection->diagram);
+      if (!projection) continue;
+      if (auto found = shown(projection->diagram)) return found;
     }
   }
   return std::nullopt;

@@ -8,7 +8,6 @@ namespace ligature::knot {
 
 namespace {
 
-constexpr std::size_t kMostTurned = 200;  // passes of a walk of which every start is tried
 // Crossings left in all closures so far after which no more are tried, nor is one of them the last of a few.
 constexpr std::size_t kEnoughCrossings = 2000, kFew = 4;
 
@@ -25,43 +24,7 @@ Curves closed_towards(const Curves& curves, Vec3 direction) {
   return out;
 }
 
-// Smallest of all rotations of a cyclic word, by its start.
-std::string smallest_walk(const std::vector<Pass>& passes, const std::vector<std::int8_t>& sign) {
-  const std::size_t n = passes.size();
-  const std::size_t starts = n <= kMostTurned ? n : 1;
-  std::string best;
-  std::vector<std::size_t> number(sign.size());
-  for (std::size_t start = 0; start < starts; ++start) {
-    std::string word;
-    std::fill(number.begin(), number.end(), sign.size());
-    std::size_t met = 0;
-    for (std::size_t k = 0; k < n; ++k) {
-      const Pass& p = passes[(start + k) % n];
-      if (number[p.crossing] == sign.size()) number[p.crossing] = met++;
-      word += (p.over ? 'o' : 'u') + std::to_string(number[p.crossing]) + (sign[p.crossing] > 0 ? '+' : '-');
-    }
-    if (best.empty() || word < best) best = std::move(word);
-  }
-  return best;
-}
-
 }  // namespace
-
-std::string key(const Diagram& diagram) {
-  if (diagram.components.size() == 1) return smallest_walk(diagram.components[0], diagram.sign);
-  // The first component by its own smallest walk would leave ties; links keep the walks they have.
-  std::string out;
-  std::vector<std::size_t> number(diagram.sign.size(), diagram.sign.size());
-  std::size_t met = 0;
-  for (const auto& component : diagram.components) {
-    for (const Pass& p : component) {
-      if (number[p.crossing] == diagram.sign.size()) number[p.crossing] = met++;
-      out += (p.over ? 'o' : 'u') + std::to_string(number[p.crossing]) + (diagram.sign[p.crossing] > 0 ? '+' : '-');
-    }
-    out += '|';
-  }
-  return out;
-}
 
 Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::size_t directions) {
   const Result<Curves> ready = prepared(open, false);
@@ -78,8 +41,9 @@ Result<std::vector<Vote>> closures(const Curves& open, const Namer& namer, std::
   std::size_t answers = 0;
   Error last{};
   std::size_t crossings = 0;
+  InVain in_vain;
   for (std::size_t k = 0; k < directions && (k < kFew || crossings < kEnoughCrossings); ++k) {
-    Result<Projection> seen = simplified_diagram(closed_towards(strands, direction(k)), 3, kBrief);
+    Result<Projection> seen = simplified_diagram(closed_towards(strands, direction(k)), 3, kBrief, &in_vain);
     if (!seen) {
       if (seen.error().kind == Error::Kind::usage) return unexpected(seen.error());  // no direction will do
       last = seen.error();

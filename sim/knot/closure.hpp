@@ -23,11 +23,6 @@ struct Vote {
   Projection simplest;  ///< the one with fewest crossings among them; places along the points of shortened curves
 };
 
-/// The same letters for diagrams that differ only in where the walk along a component begins and in the numbering of
-/// crossings: equal keys mean equal diagrams. Components keep their order and direction. Links, and knots of more than
-/// a hundred crossings, keep the walks that they have: then different keys may mean equal diagrams.
-std::string key(const Diagram& diagram);
-
 /// How far beyond the origin drawn out ends go: prepared curves lie within a distance of 2.
 inline constexpr double kFar = 4.0;
 

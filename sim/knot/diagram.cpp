@@ -8,6 +8,7 @@ namespace ligature::knot {
 namespace {
 
 constexpr std::uint32_t kNone = 0xffffffffu;
+constexpr std::size_t kMostTurned = 200;  // passes of a walk of which every start is tried
 
 // Where each crossing is met: component of its upper and its lower pass.
 struct Meeting {
@@ -24,6 +25,26 @@ std::vector<Meeting> meetings(const Diagram& diagram) {
 std::size_t root(std::vector<std::size_t>& parent, std::size_t i) {
   while (parent[i] != i) i = parent[i] = parent[parent[i]];
   return i;
+}
+
+// Smallest of all rotations of a cyclic word, by its start.
+std::string smallest_walk(const std::vector<Pass>& passes, const std::vector<std::int8_t>& sign) {
+  const std::size_t n = passes.size();
+  const std::size_t starts = n <= kMostTurned ? n : 1;
+  std::string best;
+  std::vector<std::size_t> number(sign.size());
+  for (std::size_t start = 0; start < starts; ++start) {
+    std::string word;
+    std::fill(number.begin(), number.end(), sign.size());
+    std::size_t met = 0;
+    for (std::size_t k = 0; k < n; ++k) {
+      const Pass& p = passes[(start + k) % n];
+      if (number[p.crossing] == sign.size()) number[p.crossing] = met++;
+      word += (p.over ? 'o' : 'u') + std::to_string(number[p.crossing]) + (sign[p.crossing] > 0 ? '+' : '-');
+    }
+    if (best.empty() || word < best) best = std::move(word);
+  }
+  return best;
 }
 
 }  // namespace
@@ -77,6 +98,22 @@ bool well_formed(const Diagram& diagram) {
   std::size_t parts = 0;
   for (const auto& group : connected_parts(diagram)) parts += diagram.components[group.front()].empty() ? 0 : 1;
   return faces == n + 2 * parts;
+}
+
+std::string key(const Diagram& diagram) {
+  if (diagram.components.size() == 1) return smallest_walk(diagram.components[0], diagram.sign);
+  // The first component by its own smallest walk would leave ties; links keep the walks they have.
+  std::string out;
+  std::vector<std::size_t> number(diagram.sign.size(), diagram.sign.size());
+  std::size_t met = 0;
+  for (const auto& component : diagram.components) {
+    for (const Pass& p : component) {
+      if (number[p.crossing] == diagram.sign.size()) number[p.crossing] = met++;
+      out += (p.over ? 'o' : 'u') + std::to_string(number[p.crossing]) + (diagram.sign[p.crossing] > 0 ? '+' : '-');
+    }
+    out += '|';
+  }
+  return out;
 }
 
 int writhe(const Diagram& diagram) {

@@ -12,6 +12,7 @@
 /// Source: [Kauffman 1999] for signed Gauss codes and their genus.
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace ligature::knot {
@@ -33,6 +34,11 @@ struct Diagram {
 /// Whether every crossing is met exactly twice, once over and once under, every sign is +1 or -1, and the code can be
 /// drawn in the plane (genus 0). All other functions of this room take only diagrams that are well formed.
 bool well_formed(const Diagram& diagram);
+
+/// The same letters for diagrams that differ only in where the walk along a component begins and in the numbering of
+/// crossings: equal keys mean equal diagrams. Components keep their order and direction. Links, and knots of more than
+/// a hundred crossings, keep the walks that they have: then different keys may mean equal diagrams.
+std::string key(const Diagram& diagram);
 
 /// Sum of the signs of all crossings.
 int writhe(const Diagram& diagram);

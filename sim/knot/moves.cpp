@@ -15,6 +15,8 @@ using Dart = std::uint32_t;  // dart 2 p runs along the arc from pass p to the n
 constexpr Node kNone = 0xffffffffu;
 constexpr std::size_t kMostSteps = 4'000'000;   // darts looked at in all: bounds the time
 constexpr std::size_t kMostLookedAgain = 2000;  // crossings: more are not for another view to halve
+constexpr std::size_t kMostRemembered = 40;     // crossings of a diagram for whose sake rounds are saved
+constexpr int kMostVain = 2;                    // times that the same diagram is tried in vain
 constexpr std::size_t kMostParted = 100;        // crossings of a diagram whose summands are looked for
 
 constexpr std::uint32_t crossing_of(Node p) {
@@ -60,23 +62,32 @@ class Rings {
     }
   }
 
-  void simplify(int rounds) {
+  void simplify(int rounds, InVain* in_vain) {
     improve();
     compact();
+    if (crossings_ <= 2 || hopeless()) return;
+    const std::size_t crossings = crossings_;
+    const bool remembers = in_vain != nullptr && crossings <= kMostRemembered;
+    const std::string met = remembers ? key(result().diagram) : std::string{};
+    int* const vain = remembers ? &(*in_vain)[met] : nullptr;
+    if (remembers && *vain >= kMostVain) return;
     Rings best = *this;
+    bool fresh = false;
     for (int round = 0; round < rounds && best.crossings_ > 2 && steps_ < kMostSteps; ++round) {
-      if (hopeless()) break;
+      if (fresh && hopeless()) break;
       for (int k = 0; k < round % 6; ++k) push_finger();
       wander();
       improve();
       if (crossings_ < best.crossings_) round = -1;
-      if (crossings_ <= best.crossings_) {
+      fresh = crossings_ <= best.crossings_;
+      if (fresh) {
         compact();
         best = *this;
       } else {
         go_back_to(best);
       }
     }
+    if (remembers && best.crossings_ == crossings) ++*vain;
     go_back_to(best);
   }
 
@@ -423,16 +434,24 @@ Diagram simplify(const Diagram& diagram, int rounds) {
   std::vector<std::vector<double>> place;
   for (const auto& component : diagram.components) place.emplace_back(component.size(), 0.0);
   Rings rings(diagram, place);
-  rings.simplify(rounds);
+  rings.simplify(rounds, nullptr);
   return rings.result().diagram;
 }
 
-Projection simplify(const Projection& projection, int rounds) {
+namespace {
+
+Projection simplified(const Projection& projection, int rounds, InVain* in_vain) {
   Rings rings(projection.diagram, projection.place);
-  rings.simplify(rounds);
+  rings.simplify(rounds, in_vain);
   Projection out = rings.result();
   out.direction = projection.direction;
   return out;
+}
+
+}  // namespace
+
+Projection simplify(const Projection& projection, int rounds) {
+  return simplified(projection, rounds, nullptr);
 }
 
 bool alternating(const Diagram& diagram) {
@@ -458,7 +477,7 @@ Result<Curves> simplify(const Curves& curves) {
   return std::move(short_ones.curves);
 }
 
-Result<Projection> simplified_diagram(const Curves& curves, int views, int rounds) {
+Result<Projection> simplified_diagram(const Curves& curves, int views, int rounds, InVain* in_vain) {
   const Result<Curves> ready = prepared(curves, true);
   if (!ready) return unexpected(ready.error());
   const Shortened short_ones = shorten_prepared(*ready);
@@ -472,7 +491,7 @@ Result<Projection> simplified_diagram(const Curves& curves, int views, int round
   // Long edges of a tangle that could not be shortened further may cross more often than what they stand for.
   if (best.diagram.sign.size() > kMostLookedAgain) {
     Result<Projection> seen = projection_of_prepared(*ready, direction(0));
-    if (seen && seen->diagram.sign.size() < best.diagram.sign.size()) return simplify(*seen, rounds);
+    if (seen && seen->diagram.sign.size() < best.diagram.sign.size()) return simplified(*seen, rounds, in_vain);
   }
   // From places along the shortened curves to places along the prepared ones.
   for (std::size_t c = 0; c < best.place.size(); ++c)
@@ -486,7 +505,7 @@ Result<Projection> simplified_diagram(const Curves& curves, int views, int round
       at = a + part * (b - a);
       if (at >= static_cast<double>(n)) at -= static_cast<double>(n);
     }
-  return simplify(best, rounds);
+  return simplified(best, rounds, in_vain);
 }
 
 }  // namespace ligature::knot

@@ -9,6 +9,9 @@
 /// rounds, always from the same seed.
 /// An alternating diagram, or a sum of such, that no move shortens has the fewest crossings possible [Kauffman 1987,
 /// Murasugi 1987, Thistlethwaite 1987]; otherwise what comes out is only an upper bound.
+#include <map>
+#include <string>
+
 #include "sim/knot/project.hpp"
 
 namespace ligature::knot {
@@ -46,9 +49,15 @@ Diagram simplify(const Diagram& diagram, int rounds = kThorough);
 /// of its neighbours. @pre place has the shape of the diagram's components
 Projection simplify(const Projection& projection, int rounds = kThorough);
 
+/// How often diagrams, by their keys, were left with as many crossings by all rounds. Most closures of one tangle end
+/// up as a few diagrams, each met again and again.
+using InVain = std::map<std::string, int>;
+
 /// From curves to a simplified diagram: shorten, look from `views` directions, simplify the one with fewest crossings.
 /// Places count along the prepared curves: the points given without those that repeat the one before.
-Result<Projection> simplified_diagram(const Curves& curves, int views = 6, int rounds = kThorough);
+/// @param in_vain kept from call to call: a diagram that was tried in vain twice is given no more rounds
+Result<Projection> simplified_diagram(const Curves& curves, int views = 6, int rounds = kThorough,
+                                      InVain* in_vain = nullptr);
 
 /// Whether over and under alternate along every component (a component without passes does).
 bool alternating(const Diagram& diagram);

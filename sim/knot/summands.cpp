@@ -1,20 +1,21 @@
 #include "sim/knot/summands.hpp"
 
 #include <algorithm>
-#include <unordered_map>
 
 namespace ligature::knot {
 
 std::vector<std::size_t> summands(const std::vector<Pass>& walk) {
   std::vector<std::size_t> out(walk.size()), left(walk.size());
   for (std::size_t i = 0; i < left.size(); ++i) left[i] = i;
+  std::uint32_t crossings = 0;
+  for (const Pass& p : walk) crossings = std::max(crossings, p.crossing + 1);
+  std::vector<std::size_t> mate(walk.size()), met(crossings, 0);  // places in `left`; where a crossing was met last
   for (std::size_t number = 0; !left.empty(); ++number) {
     const std::size_t n = left.size();
-    std::vector<std::size_t> mate(n);
-    std::unordered_map<std::uint32_t, std::size_t> met;
     for (std::size_t i = 0; i < n; ++i) {
-      const auto [it, fresh] = met.try_emplace(walk[left[i]].crossing, i);
-      if (!fresh) mate[i] = it->second, mate[it->second] = i;
+      std::size_t& other = met[walk[left[i]].crossing];
+      if (other < i && walk[left[other]].crossing == walk[left[i]].crossing) mate[i] = other, mate[other] = i;
+      other = i;
     }
     std::size_t begin = 0, size = n;
     for (std::size_t s = 0; s < n; ++s) {

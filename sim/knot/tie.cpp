@@ -272,6 +272,7 @@ struct Count {
   std::size_t votes = 0;
   Reading reading;
   bool crosswise = false;
+  Diagram simplest;
 };
 
 struct Poll {
@@ -281,10 +282,11 @@ struct Poll {
   std::size_t unread = 0;           // joined end to end, neither throws nor a round circle
   std::size_t crossings = 0;        // left in all
   bool refused = false;             // for more than a direction's sake
+  InVain in_vain;
   Error wrong{Error::Kind::usage, "no directions"};
 
   void ask(const Strands& strands, Vec3 direction, bool crosswise) {
-    const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3, kBrief);
+    const Result<Projection> seen = simplified_diagram({joined(strands, direction, crosswise)}, 3, kBrief, &in_vain);
     if (!seen) {
       wrong = seen.error();
       refused = wrong.kind == Error::Kind::usage;
@@ -301,6 +303,7 @@ struct Poll {
     }
     ++reads[crosswise ? 1 : 0];
     Count& c = counts[(crosswise ? "x" : "=") + reading->word];
+    if (c.votes == 0 || seen->diagram.sign.size() < c.simplest.sign.size()) c.simplest = seen->diagram;
     if (c.votes++ == 0) {
       c.reading = std::move(*reading), c.crosswise = crosswise;
       return;
@@ -357,6 +360,7 @@ TieReport report(const Poll& poll, const Count& c, const Lines& lines) {
   out.straight = posts.straight;
   out.knots_in_one_strand = c.reading.alone;
   out.crosswise = c.crosswise;
+  out.simplest = c.simplest;
   out.notation = notation(out.throws);
   if (posts.might_slide) {
     std::vector<Throw> sliding = out.throws;
@@ -408,6 +412,7 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, const Lines& li
       best = poll.best();
       if (best == nullptr || !poll.conclusive(*best)) continue;
       TieReport found = report(poll, *best, lines);
+      found.simplest = {};
       for (Throw& t : found.throws) {
         t.first *= static_cast<double>(short_a.size() - 1) / static_cast<double>(a.size() - 1);
         t.second *= static_cast<double>(short_b.size() - 1) / static_cast<double>(b.size() - 1);

@@ -54,6 +54,8 @@ struct TieReport {
                                 ///< this joining, that show these; otherwise `share`
   double share = 0;             ///< of all closures with this joining that give this answer
   int knots_in_one_strand = 0;  ///< summands that one strand forms alone, which are no throws
+  /// Of the closures that show this, the one with fewest crossings; empty where only shorter tails showed it.
+  Diagram simplest;
 };
 
 /// Two strands, each from its loaded end to its tail.

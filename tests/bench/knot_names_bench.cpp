@@ -1,9 +1,11 @@
 /// ligature-knot-bench: how long naming takes. A program of its own, because it links libhomfly's collector.
 /// Processor time, so that a busy machine does not show.
-///   tight   two threads of 0.2 mm nylon in a reef that was loaded with 4 N (tests/knot/data), as `ligature knot` names
-///   them loose   the reef as it is drawn in config/scenarios/knot, every edge halved slip    a reef that was capsized
-///   to a slip knot loop    the tight reef's vertices as one loop unknot  a circle pulled through and round itself,
-///   without crossing, until a view of it shows 1000 crossings
+/// - tight: two threads of 0.2 mm nylon in a reef that was loaded with 4 N (tests/knot/data), as `ligature knot` names
+///   them
+/// - loose: the reef as it is drawn in config/scenarios/knot, every edge halved
+/// - slip: a reef that was capsized to a slip knot
+/// - loop: the loose reef's vertices as one loop
+/// - unknot: a circle pulled through and round itself, without crossing, until a view of it shows 1000 crossings
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -119,6 +119,51 @@ TEST(KnotShorten, KeepsTheKnotAndThePoints) {
   }
 }
 
+TEST(KnotShorten, NothingIsTakenThroughARay) {
+  // Closed far away along any of the rays, what is left is the knot that the whole was.
+  Random random(12);
+  std::size_t points = 0, left = 0, knotted = 0;
+  for (int k = 0; k < 60; ++k) {
+    Curve c;
+    for (int i = 0; i < 14; ++i) c.push_back({random.normal(), random.normal(), random.normal()});
+    const auto open = prepared({resampled(c, 4)}, false);
+    ASSERT_TRUE(open);
+    const Curve& whole = (*open)[0];
+    std::vector<Ray> rays;
+    for (std::size_t d = 0; d < 24; ++d)
+      for (const Vec3 end : {whole.front(), whole.back()}) rays.push_back({end, end + 4.0 * direction(d)});
+    const Shortened few = shorten_open({whole}, rays);
+    points += whole.size(), left += few.curves[0].size();
+    for (std::size_t d = 0; d < rays.size(); d += 2) {
+      const auto closed = [&](Curve curve) {
+        curve.push_back(rays[d + 1].to);
+        curve.push_back(rays[d].to);
+        return simplified_diagram({curve}, 3);
+      };
+      const auto a = closed(whole), b = closed(few.curves[0]);
+      ASSERT_TRUE(a && b);
+      knotted += a->diagram.sign.empty() ? 0 : 1;
+      EXPECT_EQ(*alexander_polynomial(a->diagram), *alexander_polynomial(b->diagram)) << k << ' ' << d / 2;
+    }
+  }
+  EXPECT_LT(2 * left, points);
+  EXPECT_GT(knotted, 100u);
+}
+
+TEST(KnotSimplify, WhatIsTriedInVainTwiceIsNotTriedAgain) {
+  // 8_20 does not alternate and has no fewer crossings.
+  const Curves knot = closed_braid(3, {1, 1, 1, -2, -1, -1, -1, -2});
+  InVain in_vain;
+  for (int k = 0; k < 5; ++k) {
+    const auto seen = simplified_diagram(knot, 3, kBrief, &in_vain);
+    ASSERT_TRUE(seen);
+    EXPECT_EQ(seen->diagram.sign.size(), 8u);
+    EXPECT_EQ(*determinant(seen->diagram), 9);
+    ASSERT_EQ(in_vain.size(), 1u);
+    EXPECT_EQ(in_vain.begin()->second, std::min(k + 1, 2));
+  }
+}
+
 TEST(KnotShorten, WhatCouldNotBeUndoneByHandIsUndone) {
   // Rings shaken until they are tangled, with every move checked to cross nothing.
   Random random(7);

@@ -38,6 +38,18 @@ TEST(KnotTie, ShippedTiesAreTold) {
   for (const Case& c : kTies) EXPECT_EQ(told(both(c.name)), first_word(c.name) + " " + c.notation) << c.name;
 }
 
+TEST(KnotTie, SimplestClosureHasTheCrossingsOfTheThrows) {
+  for (const Case& c : kTies) {
+    const Curves strands = both(c.name);
+    const auto tie = tie_of(strands[0], strands[1]);
+    ASSERT_TRUE(tie);
+    std::size_t crossings = 0;
+    for (const Throw& t : tie->throws) crossings += 2 * static_cast<std::size_t>(t.wraps) + 1;
+    EXPECT_EQ(tie->simplest.sign.size(), crossings) << c.name;
+    EXPECT_TRUE(well_formed(tie->simplest)) << c.name;
+  }
+}
+
 TEST(KnotTie, TightTiesAreTold) {
   // Curves of `ligature sim` while a tie is set and after it was loaded.
   for (const char* tie : {"reef", "granny", "thief", "grief", "surgeon"})
