@@ -198,6 +198,7 @@ class Session {
   void report_grants();
   void disk_failed(const std::string& what);
   json make_report();
+  std::optional<SessionStatus::Device> device(std::size_t c) const;
   json report_devices() const;
   double now_s() const { return s_of(static_cast<std::int64_t>(physics_->steps()) * pipeline_->settings.step_ns); }
   watchdog::ThreadMonitor& add_monitor(const char* name, std::int64_t period_ns, std::int64_t deadline_ns);
@@ -475,25 +476,46 @@ void Session::drain_rings() {
       log_->event(std::max(0.0, s_of(said.time_ns)), fmt::format("camera C{}: {}", c, drivers::describe(said)));
 }
 
-/// What the devices did, one row a camera; empty for recordings and the virtual rig.
+/// What camera c's device counted; nothing for recordings and the virtual rig.
+std::optional<SessionStatus::Device> Session::device(std::size_t c) const {
+  const drivers::CaptureCounters* n = cameras_[c]->counters();
+  if (n == nullptr) return std::nullopt;
+  const auto of = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+  const auto rounded = [](double value) { return std::round(value * 1e3) * 1e-3; };
+  SessionStatus::Device d;
+  d.lost = of(n->lost), d.overrun = of(n->overrun), d.corrupt = of(n->corrupt), d.bad_time = of(n->bad_time);
+  d.connections = of(n->connections), d.restarts = of(n->restarts);
+  d.controls_refused = of(n->controls_refused);
+  d.streaming = of(n->streaming);
+  const std::int64_t period_ns = of(n->period_ns);
+  d.rate_hz = period_ns > 0 ? rounded(1e9 / static_cast<double>(period_ns)) : 0;
+  d.rate_asked_hz = setup_.profile.cameras.rate_hz;
+  d.exposure_ms = rounded(static_cast<double>(of(n->exposure_ns)) * 1e-6);
+  d.exposure_asked_ms = setup_.profile.cameras.devices[c].exposure_ms;
+  d.skew_ms = rounded(tracking_->skew_ns(c) * 1e-6);
+  d.not_used = tracking_->refused(c);
+  return d;
+}
+
 json Session::report_devices() const {
   json rows = json::array();
   for (std::size_t c = 0; c < kCameras; ++c) {
-    const drivers::CaptureCounters* n = cameras_[c]->counters();
-    if (n == nullptr) continue;
-    const auto of = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+    const auto d = device(c);
+    if (!d) continue;
     rows.push_back({{"name", fmt::format("C{}", c)},
-                    {"images", of(n->images)},
-                    {"lost", of(n->lost)},
-                    {"overrun", of(n->overrun)},
-                    {"corrupt", of(n->corrupt)},
-                    {"bad_time", of(n->bad_time)},
-                    {"connections", of(n->connections)},
-                    {"restarts", of(n->restarts)},
-                    {"controls_refused", of(n->controls_refused)},
-                    {"skew_ms", std::round(tracking_->skew_ns(c) * 1e-3) * 1e-3},
-                    {"refused", tracking_->refused(c)},
-                    {"streaming", of(n->streaming)}});
+                    {"images", cameras_[c]->counters()->images.load(std::memory_order_relaxed)},
+                    {"lost", d->lost},
+                    {"overrun", d->overrun},
+                    {"corrupt", d->corrupt},
+                    {"bad_time", d->bad_time},
+                    {"connections", d->connections},
+                    {"restarts", d->restarts},
+                    {"controls_refused", d->controls_refused},
+                    {"rate_hz", d->rate_hz},
+                    {"exposure_ms", d->exposure_ms},
+                    {"skew_ms", d->skew_ms},
+                    {"refused", d->not_used},
+                    {"streaming", d->streaming}});
   }
   return rows;
 }
@@ -629,7 +651,7 @@ void Session::look_after_shell(std::int64_t now_ns) {
   status.latency_ms_p99 = 1e-6 * static_cast<double>(latency_.percentile_ns(0.99));
   for (const auto& monitor : monitors_) status.misses += monitor->misses();
   for (std::size_t c = 0; c < kCameras; ++c) {
-    status.cameras[c] = {cameras_[c]->captured(), cameras_[c]->dropped(), cameras_[c]->failed()};
+    status.cameras[c] = {cameras_[c]->captured(), cameras_[c]->dropped(), cameras_[c]->failed(), device(c)};
     pipeline_->seen_markers[c].fetch();
     status.markers[c] = pipeline_->seen_markers[c].front();
   }

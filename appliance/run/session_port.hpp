@@ -27,9 +27,20 @@ struct SessionStatus {
   std::uint64_t presented = 0, events = 0, steps = 0;
   double latency_ms_p50 = 0, latency_ms_p99 = 0;
   std::uint64_t misses = 0;
+  /// What a device counted of itself.
+  struct Device {
+    std::uint64_t lost = 0, overrun = 0, corrupt = 0, bad_time = 0, connections = 0, restarts = 0;
+    std::uint32_t controls_refused = 0;
+    bool streaming = false;
+    double rate_hz = 0, rate_asked_hz = 0;          ///< measured by its own stamps
+    double exposure_ms = 0, exposure_asked_ms = 0;  ///< read back
+    double skew_ms = 0;                             ///< to the middle of its triggers, averaged
+    std::uint64_t not_used = 0;                     ///< images too far from the others
+  };
   struct Camera {
     std::uint64_t captured = 0, dropped = 0;
     bool failed = false;
+    std::optional<Device> device;  ///< none: a recording or the virtual rig
   };
   std::array<Camera, kCameras> cameras;
   std::array<drivers::MarkerSet, kCameras> markers;  ///< of the newest image

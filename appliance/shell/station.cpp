@@ -29,6 +29,61 @@ std::string text(const json& data) {
   return data.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 using Rows = std::vector<std::vector<std::string>>;
+using Device = SessionStatus::Device;
+
+/// Times that it came back after it was first found.
+std::uint64_t replugs(const Device& d) {
+  return d.connections > 1 ? d.connections - 1 : 0;
+}
+
+json of_device(const Device& d) {
+  return {{"streaming", d.streaming},
+          {"rate_hz", d.rate_hz},
+          {"rate_asked_hz", d.rate_asked_hz},
+          {"exposure_ms", d.exposure_ms},
+          {"exposure_asked_ms", d.exposure_asked_ms},
+          {"skew_ms", d.skew_ms},
+          {"not_used", d.not_used},
+          {"sequence_gaps", d.lost},
+          {"overrun", d.overrun},
+          {"incomplete", d.corrupt},
+          {"bad_stamps", d.bad_time},
+          {"replugs", replugs(d)},
+          {"restarts", d.restarts},
+          {"controls_refused", d.controls_refused}};
+}
+
+/// Counters down, cameras across, so that it fits a terminal; empty without devices.
+std::string devices_table(const SessionStatus& s) {
+  Rows rows{{"devices"}};
+  const auto add = [&](const std::string& what, auto value) {
+    std::vector<std::string> row{what};
+    for (const auto& camera : s.cameras) row.push_back(camera.device ? value(*camera.device) : "-");
+    rows.push_back(row);
+  };
+  const Device* first = nullptr;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    rows[0].push_back(fmt::format("C{}", c));
+    if (first == nullptr && s.cameras[c].device) first = &*s.cameras[c].device;
+  }
+  if (first == nullptr) return "";
+  const auto whole = [](auto Device::* counter) {
+    return [counter](const Device& d) { return std::to_string(d.*counter); };
+  };
+  add(fmt::format("rate Hz (asked {:g})", first->rate_asked_hz),
+      [](const Device& d) { return fmt::format("{:.2f}", d.rate_hz); });
+  add("exposure ms / asked", [](const Device& d) { return fmt::format("{:g} / {:g}", d.exposure_ms, d.exposure_asked_ms); });
+  add("skew ms", [](const Device& d) { return fmt::format("{:+.2f}", d.skew_ms); });
+  add("not used, skewed", whole(&Device::not_used));
+  add("sequence gaps", whole(&Device::lost));
+  add("fetched too late", whole(&Device::overrun));
+  add("incomplete images", whole(&Device::corrupt));
+  add("bad time stamps", whole(&Device::bad_time));
+  add("replugs", [](const Device& d) { return std::to_string(replugs(d)); });
+  add("stream restarts", whole(&Device::restarts));
+  add("controls refused", whole(&Device::controls_refused));
+  return "\n" + shell::aligned(rows);
+}
 
 }  // namespace
 
@@ -118,19 +173,21 @@ View Station::cameras() const {
     std::size_t found = 0;
     for (std::size_t m = 0; m < drivers::kMarkers; ++m) found += s->markers[c].found(m) ? 1 : 0;
     const double age_s = s->time_s - 1e-9 * static_cast<double>(s->markers[c].mid_exposure_ns);
-    const char* state = camera.failed          ? "broken"
-                        : camera.captured == 0 ? "no image yet"
-                        : age_s > 1            ? "silent"
-                                               : "images";
+    const char* state = camera.failed                                 ? "broken"
+                        : camera.device && !camera.device->streaming ? "unplugged"
+                        : camera.captured == 0                        ? "no image yet"
+                        : age_s > 1                                   ? "silent"
+                                                                      : "images";
     rows.push_back({fmt::format("C{}", c), std::to_string(camera.captured), std::to_string(camera.dropped),
                     fmt::format("{} of {}", found, drivers::kMarkers), state});
     data.push_back({{"name", fmt::format("C{}", c)},
                     {"captured", camera.captured},
                     {"dropped", camera.dropped},
                     {"markers", found},
-                    {"state", state}});
+                    {"state", state},
+                    {"device", camera.device ? of_device(*camera.device) : json(nullptr)}});
   }
-  return {shell::aligned(rows), text(data)};
+  return {shell::aligned(rows) + devices_table(*s), text(data)};
 }
 
 View Station::markers() const {

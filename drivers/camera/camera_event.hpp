@@ -61,6 +61,8 @@ struct CaptureCounters {
   std::atomic<std::uint64_t> connections{0};       ///< 1 + times that it came back
   std::atomic<std::uint64_t> restarts{0};          ///< of a stalled or broken stream
   std::atomic<std::uint32_t> controls_refused{0};  ///< at the newest connection
+  std::atomic<std::int64_t> exposure_ns{0};        ///< read back, or as asked where the device does not tell; likewise
+  std::atomic<std::int64_t> period_ns{0};          ///< of its images, by its own stamps
   std::atomic<bool> streaming{false};
 };
 

@@ -10,6 +10,7 @@
 #include <opencv2/imgcodecs.hpp>
 
 #include "appliance/run/session.hpp"
+#include "appliance/shell/station.hpp"
 #include "config/profile_file.hpp"
 #include "config/rig_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
@@ -145,6 +146,10 @@ TEST_F(PipelineLive, FreeRunningCamerasAreTrackedThroughAnUnpluggedOne) {
     }
     return inner(c, k);
   };
+  machine_.fake.cameras[1].controls.erase(V4L2_CID_GAIN);
+  Station station({});
+  station.session_begins(1);
+  options_.port = &station;
   options_.duration_s = 5;
   guard::reset();
   const auto outcome = run_session(options_);
@@ -167,12 +172,30 @@ TEST_F(PipelineLive, FreeRunningCamerasAreTrackedThroughAnUnpluggedOne) {
     EXPECT_EQ(device["connections"], c == 2 ? 2 : 1);
     EXPECT_EQ(device["corrupt"], 0);
     EXPECT_EQ(device["refused"], 0);
-    EXPECT_EQ(device["controls_refused"], 0);
+    EXPECT_EQ(device["controls_refused"], c == 1 ? 1 : 0);
     EXPECT_LE(std::abs(device["skew_ms"].get<double>()), kPhase_ms.back());
   }
   // Whichever of the others a trigger holds.
   EXPECT_LT(report["devices"][0]["skew_ms"].get<double>(), 0);
   EXPECT_GT(report["devices"][3]["skew_ms"].get<double>(), 0);
+  // The same for the technician, as it stood when it was last published.
+  const shell::View view = station.cameras();
+  SCOPED_TRACE(view.text);
+  const json cameras = json::parse(view.json);
+  ASSERT_EQ(cameras.size(), 4u);
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const json& device = cameras[c]["device"];
+    EXPECT_EQ(device["replugs"], c == 2 ? 1 : 0);
+    EXPECT_EQ(device["controls_refused"], c == 1 ? 1 : 0);
+    EXPECT_EQ(device["sequence_gaps"], report["devices"][c]["lost"]);
+    EXPECT_EQ(device["incomplete"], 0);
+    EXPECT_EQ(device["exposure_ms"], device["exposure_asked_ms"]);
+    EXPECT_NEAR(device["rate_hz"].get<double>(), kRate_hz, 0.05) << "the fake's stamps keep their grid";
+    EXPECT_EQ(device["rate_asked_hz"], kRate_hz);
+  }
+  for (const char* row : {"rate Hz (asked 10)", "exposure ms / asked", "sequence gaps", "incomplete images", "replugs",
+                          "controls refused", "skew ms"})
+    EXPECT_NE(view.text.find(row), std::string::npos) << row;
 }
 
 TEST_F(PipelineLive, ACameraTooFarFromTheOthersIsNotUsedAndSaid) {

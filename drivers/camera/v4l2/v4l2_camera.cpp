@@ -84,6 +84,8 @@ struct V4l2Camera::State {
     bad_stamps = 0;
     counters.connections.fetch_add(1, std::memory_order_relaxed);
     counters.controls_refused.store(stream.controls_refused(), std::memory_order_relaxed);
+    counters.exposure_ns.store(stream.exposure_ns(), std::memory_order_relaxed);
+    counters.period_ns.store(period_ns, std::memory_order_relaxed);
     counters.streaming.store(true, std::memory_order_relaxed);
     fresh_connection = true;
     return true;
@@ -162,6 +164,7 @@ struct V4l2Camera::State {
       restart_said = false;
       const std::int64_t one = between / by_device;
       if (!by_arrival && one > period_ns / 2 && one < 4 * period_ns) period_ns += (one - period_ns) / 16;
+      counters.period_ns.store(period_ns, std::memory_order_relaxed);
     }
     number += static_cast<std::uint64_t>(step);
     const auto lost = static_cast<std::uint64_t>(step - 1);
