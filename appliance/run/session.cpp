@@ -23,6 +23,7 @@
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
 #include "appliance/run/session_files.hpp"
+#include "appliance/run/session_folders.hpp"
 #include "appliance/run/session_port.hpp"
 #include "appliance/run/sources.hpp"
 #include "appliance/version.hpp"
@@ -237,6 +238,7 @@ class Session {
   std::string line_;                           ///< above the picture
   std::unique_ptr<world::World> spare_world_;  ///< for the next reset
   std::vector<std::string> outputs_;
+  FolderHold folder_;
   KnotWatch knots_;
   // Last: they end before anything they use goes away.
   std::vector<std::unique_ptr<rt::RtThread>> threads_;
@@ -355,6 +357,8 @@ Result<void> Session::make_outputs() {
       return usage_error(fmt::format("--out {}: cannot be made: {}: name a folder that can be written",
                                      options_.out.string(), wrong.message()));
     log_file = options_.out / "ligature.log";
+    // Another appliance that begins in the same place removes old sessions, not this one.
+    if (auto hold = FolderHold::share(options_.out)) folder_ = std::move(*hold);
     const std::string samples = options_.out / "samples.csv", frames = options_.out / "frames.csv";
     if (auto opened = sample_log_.open(samples); !opened) return opened;
     if (auto opened = frame_log_.open(frames); !opened) return opened;
@@ -369,6 +373,7 @@ Result<void> Session::make_outputs() {
   log_ = std::make_unique<EventLog>(std::move(*log));
   if (options_.port)
     log_->set_listener([port = options_.port](double time_s, const std::string& what) { port->log(time_s, what); });
+  for (const std::string& note : options_.notes) log_->event(0, note);
   log_->info(0, version_line());
   log_->info(0, "profile " + setup_.profile.file.string());
   log_->info(0, "picture: " + renderer_line_);
@@ -481,7 +486,7 @@ std::optional<SessionStatus::Device> Session::device(std::size_t c) const {
   const drivers::CaptureCounters* n = cameras_[c]->counters();
   if (n == nullptr) return std::nullopt;
   const auto of = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
-  const auto rounded = [](double value) { return std::round(value * 1e3) * 1e-3; };
+  const auto rounded = [](double value) { return std::round(value * 1e3) / 1e3; };
   SessionStatus::Device d;
   d.lost = of(n->lost), d.overrun = of(n->overrun), d.corrupt = of(n->corrupt), d.bad_time = of(n->bad_time);
   d.connections = of(n->connections), d.restarts = of(n->restarts);

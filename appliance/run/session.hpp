@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "config/profile_file.hpp"
 #include "drivers/camera/v4l2/device_calls.hpp"
@@ -25,6 +26,7 @@ struct RunOptions {
   const std::atomic<bool>* stop_request = nullptr;  ///< set by SIGINT and SIGTERM
   bool strict = false;                              ///< a missed deadline is exit 1
   SessionPort* port = nullptr;                      ///< the config shell's, where there is one; outlives the session
+  std::vector<std::string> notes;                   ///< what was done before the start: its first events
   bool progress = false;                            ///< a line that rewrites itself on standard error
 };
 

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "appliance/run/session_folders.hpp"
 #include "appliance/shell/station.hpp"
 #include "config/shell/server.hpp"
 #include "config/shell/shell.hpp"
@@ -24,12 +25,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kNice = 5;  // the shell yields to everything of the session
+constexpr int kNice = 10;  // the shell yields to everything of the session
 
-/// An ordinary thread below all others, whoever starts it; signals are for the main thread.
+/// An ordinary thread below all others, whoever starts it, that never takes a core from one that runs; signals are for
+/// the main thread. Not idle: it holds the station's mutex, and a thread that starves would keep the service thread.
 void humble_this_thread() {
   const sched_param none{};
-  ::sched_setscheduler(0, SCHED_OTHER, &none);
+  ::sched_setscheduler(0, SCHED_BATCH, &none);
   ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNice);
   ::pthread_setname_np(::pthread_self(), "shell");
   sigset_t all;
@@ -135,7 +137,12 @@ int run_configured(ShellService& service, const std::atomic<bool>& stop, const f
     Result<RunOutcome> outcome = failure("not started");
     if (running) {
       options.profile = running->first;
-      if (!sessions.empty()) options.out = sessions / store::utc(std::time(nullptr));
+      if (!sessions.empty()) {
+        const config::OutputSettings& keep = options.profile.output;
+        options.notes = prune_sessions(sessions, static_cast<std::size_t>(keep.keep_sessions - 1),
+                                       static_cast<std::uintmax_t>(keep.keep_gb * 1e9));
+        options.out = new_session_folder(sessions, std::time(nullptr));
+      }
       prepare(options);
       station.session_begins(running->second);
       outcome = run_session(options);

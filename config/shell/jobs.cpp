@@ -55,8 +55,12 @@ const char* name_of(Job::State state) {
 
 Jobs::Jobs(fs::path folder) : folder_(std::move(folder)) {
   std::error_code ignored;
+  std::vector<std::pair<int, fs::path>> left;
   for (fs::directory_iterator it(folder_, ignored), end; !ignored && it != end; it.increment(ignored))
-    last_ = std::max(last_, std::atoi(it->path().filename().c_str()));
+    if (const int number = std::atoi(it->path().filename().c_str()); number > 0) left.push_back({number, it->path()});
+  std::sort(left.begin(), left.end());
+  if (!left.empty()) last_ = left.back().first;
+  for (std::size_t i = 0; i + kKept < left.size(); ++i) fs::remove_all(left[i].second, ignored);
 }
 
 Jobs::~Jobs() {

@@ -38,7 +38,7 @@ const char* name_of(Job::State state);
 class Jobs {
  public:
   static constexpr std::size_t kKept = 20, kAtOnce = 2;
-  /// @param folder for the jobs' own folders; made on need
+  /// @param folder for the jobs' own folders; made on need. Of those of a process before the newest kKept stay
   explicit Jobs(std::filesystem::path folder);
   ~Jobs();
   Jobs(const Jobs&) = delete;

@@ -326,6 +326,17 @@ TEST_F(ShellSession, JobsAreFollowedAndTheirResultComesIntoTheCandidate) {
   expect(*tom, "load calibration 1", Status::ok, "is what runs");
 }
 
+TEST(ShellJobs, FoldersOfAProcessBeforeAreBounded) {
+  test::TempDir folder;
+  for (int i = 1; i <= 30; ++i) std::filesystem::create_directories(folder / "jobs" / std::to_string(i));
+  Jobs jobs(folder / "jobs");
+  EXPECT_FALSE(std::filesystem::exists(folder / "jobs/10"));
+  EXPECT_TRUE(std::filesystem::exists(folder / "jobs/11"));
+  const auto number = jobs.start("test", "echo", "ada", {"/bin/echo"}, "");
+  ASSERT_TRUE(number);
+  EXPECT_EQ(*number, 31) << "a number is not given twice";
+}
+
 TEST_F(ShellSession, AnExportIsAJob) {
   std::filesystem::create_directories(bench_.path() / "sessions/monday");
   auto tom = bench_.login("tom");
@@ -335,6 +346,7 @@ TEST_F(ShellSession, AnExportIsAJob) {
     ::usleep(10000);
   }
   expect(*tom, "show exports", Status::ok, "monday.tar.gz");
+  EXPECT_EQ(tom->run("show exports").text.find(".part"), std::string::npos);
   expect(*tom, "export session ../../etc", Status::error);
 }
 
