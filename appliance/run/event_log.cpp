@@ -30,7 +30,11 @@ void EventLog::info(double time_s, const std::string& what) {
 
 void EventLog::event(double time_s, const std::string& what) {
   logger_->warn("{:9.3f} s  {}", time_s, what);
-  events_.push_back({time_s, what});
+  // A session may last for days, and somebody may commit all the while.
+  if (events_.size() < kMostEvents)
+    events_.push_back({time_s, what});
+  else if (events_.size() == kMostEvents)
+    events_.push_back({time_s, "further events are in the log only"});
   if (listener_) listener_(time_s, what);
 }
 

@@ -25,7 +25,9 @@ class EventLog {
   /// @param file empty: standard error only
   static Result<EventLog> open(const std::string& file);
   void info(double time_s, const std::string& what);   ///< log file only
-  void event(double time_s, const std::string& what);  ///< kept for the report, and shown
+  /// Shown, and the first kMostEvents kept for the report.
+  void event(double time_s, const std::string& what);
+  static constexpr std::size_t kMostEvents = 10'000;
   /// Hears every line too.
   void set_listener(std::function<void(double time_s, const std::string& what)> listener) {
     listener_ = std::move(listener);
