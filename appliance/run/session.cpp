@@ -847,8 +847,9 @@ Result<RunOutcome> Session::run() {
 Result<void> check_session(const config::Profile& profile) {
   RunOptions options;
   options.profile = profile;
-  if (auto setup = read_setup(options); !setup) return unexpected(setup.error());
-  return {};
+  auto setup = read_setup(options);
+  if (!setup) return unexpected(setup.error());
+  return check_cameras(setup->profile, setup->rig);
 }
 
 Result<RunOutcome> run_session(const RunOptions& options) {

@@ -133,11 +133,6 @@ Result<void> open_devices(const config::Profile& profile, const drivers::Rig& ri
     p.serial = d.serial;
     p.path = d.path;
     if (p.serial.empty() && p.path.empty()) p.serial = model.serial;
-    if (p.serial.empty() && p.path.empty())
-      return usage_error(fmt::format(
-          "{}: key 'cameras.device' is missing for {}, must say its serial or path: `ligature doctor` lists "
-          "those that are plugged in",
-          profile.file.string(), model.name));
     p.calibrated_serial = model.serial;
     p.format = d.format;
     p.width_px = model.width_px;
@@ -170,8 +165,35 @@ Result<void> open_devices(const config::Profile& profile, const drivers::Rig& ri
 
 }  // namespace
 
+Result<void> check_cameras(const config::Profile& profile, const drivers::Rig& rig) {
+  using Source = config::CameraSettings::Source;
+  const Source source = profile.cameras.source;
+  const std::string file = profile.file.string();
+  if (source == Source::virtual_rig) return {};
+  for (const config::FaultSettings& f : profile.faults)
+    if (f.kind == Kind::blob)
+      return usage_error(
+          fmt::format("{}: fault 'blob' cannot be put {}, must be used with the virtual rig: choose cameras.source = "
+                      "\"virtual\"",
+                      file, source == Source::recorded ? "into a recording" : "before a real camera"));
+  if (source == Source::recorded) return {};
+  if (profile.pace != config::Pace::realtime)
+    return usage_error(fmt::format(
+        "{}: key 'pace' is lockstep, must be realtime with cameras.source = \"v4l2\": a device does not wait", file));
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const config::DeviceSettings& d = profile.cameras.devices[c];
+    if (d.serial.empty() && d.path.empty() && rig.cameras[c].serial.empty())
+      return usage_error(fmt::format(
+          "{}: key 'cameras.device' is missing for {}, must say its serial or path: `ligature doctor` lists those that "
+          "are plugged in",
+          file, rig.cameras[c].name));
+  }
+  return {};
+}
+
 Result<CameraSources> open_cameras(const config::Profile& profile, const drivers::Rig& rig, double duration_s,
                                    drivers::DeviceCalls& devices) {
+  if (auto good = check_cameras(profile, rig); !good) return unexpected(good.error());
   CameraSources out;
   out.rate_hz = profile.cameras.rate_hz;
   if (profile.cameras.source == config::CameraSettings::Source::recorded) {
@@ -184,28 +206,11 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
           fmt::format("{}/frames.csv:2: key 't_s' is {:.3f}, must be 0..1 in the first row: session time "
                       "starts with the recording, subtract its start from every time",
                       directory, static_cast<double>(index->triggers.front().t_ns) * 1e-9));
-    for (const config::FaultSettings& f : profile.faults)
-      if (f.kind == Kind::blob)
-        return usage_error(
-            fmt::format("{}: fault 'blob' cannot be put into a recording, must be used with the virtual "
-                        "rig: choose cameras.source = \"virtual\"",
-                        profile.file.string()));
     auto recording = drivers::open_recording(
         directory, drivers::ImageSize{rig.cameras.front().width_px, rig.cameras.front().height_px});
     if (!recording) return unexpected(recording.error());
     out.sources = std::move(recording->cameras);
   } else if (profile.cameras.source == config::CameraSettings::Source::v4l2) {
-    if (profile.pace != config::Pace::realtime)
-      return usage_error(
-          fmt::format("{}: key 'pace' is lockstep, must be realtime with cameras.source = \"v4l2\": a "
-                      "device does not wait",
-                      profile.file.string()));
-    for (const config::FaultSettings& f : profile.faults)
-      if (f.kind == Kind::blob)
-        return usage_error(
-            fmt::format("{}: fault 'blob' cannot be put before a real camera, must be used with the "
-                        "virtual rig: choose cameras.source = \"virtual\"",
-                        profile.file.string()));
     out.live = true;
     if (auto opened = open_devices(profile, rig, devices, out); !opened) return unexpected(opened.error());
   } else {

@@ -17,6 +17,9 @@ struct CameraSources {
   bool live = false;    ///< devices: triggers are matched by time
 };
 
+/// What files can tell of it, nothing opened. Errors: usage, naming the key.
+Result<void> check_cameras(const config::Profile& profile, const drivers::Rig& rig);
+
 /// @param duration_s  of the run; the virtual rig ends with it
 /// Errors: usage, naming the file or key; unavailable, when no camera can be opened. Devices that are not there are no
 /// error as long as one is: they are looked for while the session runs.
