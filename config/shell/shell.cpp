@@ -19,6 +19,12 @@ using Status = Answer::Status;
 namespace {
 
 constexpr std::size_t kMostNotices = 100;
+// $1 file, $2 folder of $3. Locked, so that it is not removed as an old session meanwhile. One that runs is packed as
+// far as it is written: tar's 1 says that files grew.
+constexpr const char* kPack = R"(trap 'rm -f -- "$1.part"; exit 143' TERM INT
+flock --shared "$2/$3" tar czf "$1.part" --warning=no-file-changed -C "$2" -- "$3"
+code=$?
+if [ $code -le 1 ]; then mv -- "$1.part" "$1"; else rm -f -- "$1.part"; exit $code; fi)";
 constexpr std::size_t kDoors = 4096;
 
 Answer say_ok(std::string text, const json& data = nullptr) {
@@ -622,7 +628,7 @@ Answer Session::export_session(const Parsed& parsed) {
   const std::string file = (exports / (name + ".tar.gz")).string();
   auto started =
       shell_.jobs_.start("export", name + " to " + file, peer_.user,
-                         {"/bin/sh", "-c", "tar czf \"$1.part\" -C \"$2\" -- \"$3\" && mv -- \"$1.part\" \"$1\"",
+                         {"/bin/sh", "-c", kPack,
                           "export", file, folder.parent_path().string(), folder.filename().string()},
                          file);
   if (!started) return of_error(started.error());
@@ -788,6 +794,7 @@ Answer Session::execute(const Parsed& parsed) {
       std::error_code gone;
       for (fs::directory_iterator it(shell_.parts_.state / "exports", gone), end; !gone && it != end;
            it.increment(gone)) {
+        if (it->path().extension() == ".part") continue;  // being packed
         text += it->path().string() + "\n";
         data.push_back(it->path().string());
       }
