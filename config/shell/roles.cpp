@@ -13,7 +13,6 @@
 #include "config/document.hpp"
 
 namespace ligature::shell {
-namespace {
 
 std::string user_name(uid_t uid) {
   std::vector<char> buffer(16384);
@@ -22,6 +21,8 @@ std::string user_name(uid_t uid) {
   if (getpwuid_r(uid, &entry, buffer.data(), buffer.size(), &found) == 0 && found) return found->pw_name;
   return "uid " + std::to_string(uid);
 }
+
+namespace {
 
 std::optional<gid_t> group_id(const std::string& name) {
   if (name.empty()) return std::nullopt;
@@ -60,7 +61,6 @@ Result<Peer> peer_of(int socket) {
     peer.groups.resize(size / sizeof(gid_t) + 1);
   }
   peer.groups.push_back(who.gid);
-  peer.user = user_name(who.uid);
   return peer;
 }
 

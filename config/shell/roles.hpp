@@ -23,10 +23,12 @@ struct Peer {
   uid_t uid = 0;
   pid_t pid = 0;
   std::vector<gid_t> groups;  ///< primary and supplementary, as they were when it connected
-  std::string user;           ///< its name, or "uid 1234"
+  std::string user;           ///< its name, or "uid 1234"; empty: not looked up yet
 };
-/// SO_PEERCRED and SO_PEERGROUPS. Errors: unavailable.
+/// SO_PEERCRED and SO_PEERGROUPS, without the name: two calls, whoever knocks how often. Errors: unavailable.
 Result<Peer> peer_of(int socket);
+/// Its name, or "uid 1234". Reads the machine's files.
+std::string user_name(uid_t uid);
 
 /// Names of groups. Root, and the user that the server runs as, are admins: they could change the files anyway.
 struct Groups {

@@ -36,6 +36,7 @@ constexpr std::size_t kLongestLine = 4u << 20;  // skipped at most; a longer one
 constexpr std::size_t kMostQueued = 8u << 20;   // bytes of answers that wait for a reader
 constexpr auto kLivePeriod = std::chrono::milliseconds(500);
 constexpr auto kTick = std::chrono::milliseconds(100);
+constexpr auto kAfterRefusal = std::chrono::milliseconds(2);  // so that refusing costs next to nothing, however many knock
 
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
@@ -49,6 +50,7 @@ struct Server::State {
   State(Shell& s, Who w) : shell(s), who(std::move(w)), acceptor(io), ticker(io), retry(io) {}
 
   void accept();
+  void accept_after(SteadyClock::duration pause);
   void tick();
   void drop(const std::shared_ptr<Connection>& connection);
 
@@ -306,13 +308,8 @@ void Server::State::drop(const std::shared_ptr<Connection>& connection) {
 void Server::State::accept() {
   acceptor.async_accept([this](error_code wrong, Local::socket socket) {
     if (wrong == asio::error::operation_aborted) return;
-    if (wrong) {  // no descriptor left: those who are in go on, the others wait
-      retry.expires_after(kTick);
-      retry.async_wait([this](error_code stopped) {
-        if (!stopped) accept();
-      });
-      return;
-    }
+    if (wrong) return accept_after(kTick);  // no descriptor left: those who are in go on, the others wait
+    bool refused = false;
     try {
       const auto peer = who(socket.native_handle());
       auto session = peer ? shell.admit(*peer) : Result<std::unique_ptr<Session>>(unexpected(peer.error()));
@@ -322,13 +319,21 @@ void Server::State::accept() {
         connections.back()->begin();
       } else {
         // One try: nobody waits for an outsider to read.
+        refused = true;
         const std::string text = dump({{"type", "refused"}, {"text", session.error().message}});
         (void)::send(socket.native_handle(), text.data(), text.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
       }
     } catch (const boost::system::system_error&) {
       // It went away in between.
     }
-    accept();
+    refused ? accept_after(kAfterRefusal) : accept();
+  });
+}
+
+void Server::State::accept_after(SteadyClock::duration pause) {
+  retry.expires_after(pause);
+  retry.async_wait([this](error_code stopped) {
+    if (!stopped) accept();
   });
 }
 

@@ -164,22 +164,27 @@ void Shell::refuse(const Peer& peer, const std::string& why) {
   audit_.write_refusal(entry);
 }
 
-Result<std::unique_ptr<Session>> Shell::admit(const Peer& peer) {
+Result<std::unique_ptr<Session>> Shell::admit(Peer peer) {
   const Limits& limit = parts_.settings.limits;
   const auto no = [&](const std::string& why) -> Result<std::unique_ptr<Session>> {
     refuse(peer, why);
     return usage_error("refused: " + why);
   };
-  const auto role = parts_.roles.role_of(peer);
-  if (!role) return no("user " + peer.user + " is in none of the groups that may use this shell");
-
   const double now = static_cast<double>(parts_.clock.running_s());
   if (doors_.size() > kDoors) doors_.clear();
-  Bucket& bucket = doors_.try_emplace(peer.uid, Bucket{2 * limit.connections_per_s, now}).first->second;
+  Bucket& bucket = doors_.try_emplace(peer.uid, Bucket{2 * limit.connections_per_s, now, peer.user}).first->second;
   bucket.tokens = std::min(2 * limit.connections_per_s, bucket.tokens + (now - bucket.at_s) * limit.connections_per_s);
   bucket.at_s = now;
-  if (bucket.tokens < 1) return no("too many connections a second");
+  if (bucket.tokens < 1) {
+    if (peer.user.empty()) peer.user = bucket.user;
+    return no("too many connections a second");
+  }
   bucket.tokens -= 1;
+
+  if (peer.user.empty()) peer.user = user_name(peer.uid);
+  bucket.user = peer.user;
+  const auto role = parts_.roles.role_of(peer);
+  if (!role) return no("user " + peer.user + " is in none of the groups that may use this shell");
 
   const auto of_user = static_cast<std::size_t>(
       std::count_if(sessions_.begin(), sessions_.end(), [&](const Session* s) { return s->peer().uid == peer.uid; }));

@@ -100,8 +100,9 @@ class Shell {
   explicit Shell(Parts parts);
 
   const Limits& limits() const { return parts_.settings.limits; }
-  /// A peer at the door. Errors: usage, what it is told; refusals are in the audit.
-  Result<std::unique_ptr<Session>> admit(const Peer& peer);
+  /// A peer at the door. One that knocks too often is turned away before anything is looked up.
+  /// Errors: usage, what it is told; refusals are in the audit.
+  Result<std::unique_ptr<Session>> admit(Peer peer);
   /// Call it about ten times a second: confirmations that did not come, jobs that ended.
   void tick();
 
@@ -119,6 +120,7 @@ class Shell {
   struct Bucket {
     double tokens = 0;
     double at_s = 0;
+    std::string user;  ///< as it was when it was last looked up
   };
   const store::Schema& schema();
   const store::Tree& tree(store::Part part);
