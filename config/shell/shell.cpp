@@ -87,6 +87,24 @@ std::string all_problems(const store::Judgement& judgement) {
   return out;
 }
 
+/// `show ?`, `?`: a question mark as the last word.
+bool asks_for_help(std::string_view line) {
+  const auto last = line.find_last_not_of(" \t\r");
+  return last != std::string_view::npos && line[last] == '?' && (last == 0 || line[last - 1] == ' ');
+}
+
+Answer choices_text(const Suggestions& s) {
+  if (s.choices.empty() && !s.complete) return wrong(s.mistake.empty() ? "nothing fits here" : s.mistake);
+  std::vector<std::vector<std::string>> rows;
+  json data = json::array();
+  for (const Choice& c : s.choices) {
+    rows.push_back({c.word, c.help});
+    data.push_back({{"word", c.word}, {"help", c.help}});
+  }
+  if (s.complete) rows.push_back({"<Enter>", "the command as it stands"});
+  return say_ok(aligned(rows), data);
+}
+
 bool printable_comment(const std::string& text) {
   return text.size() <= store::kMostComment;
 }
@@ -338,8 +356,8 @@ std::string Session::greeting() const {
   Store& store = shell_.parts_.store;
   const auto& running = store.running_commit();
   std::string out = "Ligature. You are " + peer_.user + ", role " + name_of(role_) + ". Commit " +
-                    std::to_string(running.number) + " of " + running.time + " by " + running.user + " runs. " +
-                    shell_.parts_.machine.state() + "\nType ? for help, Tab to complete.";
+                    std::to_string(running.number) + " of " + running.time + " by " + running.user + " runs; " +
+                    shell_.parts_.machine.state() + ".\nType ? for help, Tab to complete.";
   if (running.undoes > 0) out += "\nROLLED BACK: " + running.comment;
   if (const auto& pending = store.pending())
     out += "\nCommit " + std::to_string(pending->commit) + " by " + pending->user + " goes back in " +
@@ -405,7 +423,11 @@ Answer Session::run(std::string_view line) {
   if (reading.empty) return say_ok("");
   Answer answer;
   bool changes = false;
-  if (!reading.parsed) {
+  const bool only_asked = reading.parsed && reading.parsed->value == std::vector<std::string>{"?"} &&
+                          !reading.parsed->value_quoted;
+  if ((!reading.parsed || only_asked) && asks_for_help(line)) {  // a script has no key for it
+    answer = choices_text(suggest(line.substr(0, line.rfind('?'))));
+  } else if (!reading.parsed) {
     answer = reading.mistake.role ? refused(reading.mistake.message) : wrong(with_caret(line, reading.mistake));
   } else {
     const Role least = reading.parsed->rule->least;

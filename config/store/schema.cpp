@@ -32,7 +32,31 @@ constexpr std::array kExplained{
     Explained{P, "cameras", "where the images come from"},
     Explained{P, "cameras.source", "kind of cameras"},
     Explained{P, "cameras.directory", "a recording, with C0..C3"},
-    Explained{P, "cameras.rate_hz", "images a second of the virtual rig, and of recordings that do not say"},
+    Explained{P, "cameras.rate_hz", "images a second of devices, the virtual rig, and recordings that do not say"},
+    Explained{P, "cameras.format", "v4l2: how devices send their pixels; the size is the rig's"},
+    Explained{P, "cameras.exposure_ms", "v4l2: locked and read back; at most the frame period"},
+    Explained{P, "cameras.gain", "v4l2: the device's own units; not set: left as it is"},
+    Explained{P, "cameras.white_balance_k", "v4l2: colour temperature; not set: left as it is"},
+    Explained{P, "cameras.red_balance", "v4l2: the device's own units, where it knows no temperature"},
+    Explained{P, "cameras.blue_balance", "v4l2: the device's own units, where it knows no temperature"},
+    Explained{P, "cameras.readout_ms", "v4l2: end of exposure to last byte"},
+    Explained{P, "cameras.stamp", "v4l2: the moment that a device's time stamp tells"},
+    Explained{P, "cameras.shutter", "v4l2: rolling takes the middle row's time"},
+    Explained{P, "cameras.buffers", "v4l2: images between the driver and us"},
+    Explained{P, "cameras.max_skew_ms", "v4l2: images of a trigger further apart are not used together"},
+    Explained{P, "cameras.device", "v4l2: which device a camera is, and what it has otherwise than all"},
+    Explained{P, "cameras.device.serial", "of the USB device: `ligature doctor --cameras` lists it"},
+    Explained{P, "cameras.device.path", "USB port such as 1-2.3, or the driver's name of the place; stays, /dev/videoN does not"},
+    Explained{P, "cameras.device.format", "of this camera alone"},
+    Explained{P, "cameras.device.exposure_ms", "of this camera alone"},
+    Explained{P, "cameras.device.gain", "of this camera alone, the device's own units"},
+    Explained{P, "cameras.device.white_balance_k", "of this camera alone"},
+    Explained{P, "cameras.device.red_balance", "of this camera alone"},
+    Explained{P, "cameras.device.blue_balance", "of this camera alone"},
+    Explained{P, "cameras.device.readout_ms", "of this camera alone"},
+    Explained{P, "cameras.device.stamp", "of this camera alone"},
+    Explained{P, "cameras.device.shutter", "of this camera alone"},
+    Explained{P, "cameras.device.buffers", "of this camera alone"},
     Explained{P, "virtual", "the virtual rig: images computed instead of captured"},
     Explained{P, "virtual.path_left", "CSV of the left hand's poses"},
     Explained{P, "virtual.path_right", "CSV of the right hand's poses"},
@@ -250,35 +274,56 @@ Result<Texts> import_profile(const fs::path& file) {
   return Texts{tree->text(order), rig_tree->text(rig_order)};
 }
 
+namespace {
+
+/// What to show a loader so that it asks for all it knows: the text as it is, and a profile once more with devices for
+/// cameras, whose keys no other source has.
+std::vector<std::string> lessons(Part part, const std::string& text) {
+  std::vector<std::string> out{text};
+  auto tree = Tree::parse(text, name_of(part));
+  if (part != Part::profile || !tree) return out;
+  const bool devices = tree->set({{"cameras", std::nullopt}, {"source", std::nullopt}}, "\"v4l2\"") &&
+                       tree->set({{"pace", std::nullopt}}, "\"realtime\"");
+  if (!devices) return out;
+  out.push_back(tree->text({}));
+  if (tree->items({{"cameras", std::nullopt}, {"device", std::nullopt}}).empty())
+    out.back() += "\n[[cameras.device]]\nname = \"C0\"\n";
+  return out;
+}
+
+}  // namespace
+
 Schema Schema::learn(const Texts& texts, const fs::path& folder) {
   Schema schema;
   for (const Part part : {Part::profile, Part::rig}) {
     auto& keys = schema.keys_[index(part)];
-    std::string text = part == Part::profile ? texts.profile : texts.rig;
     const fs::path file = folder / (part == Part::profile ? "profile.toml" : kRigFile);
-    std::set<std::string> tried;
-    for (int round = 0; round < 3; ++round) {
-      KeyRecorder recorder;
-      if (part == Part::profile)
-        (void)config::parse_profile(text, file);
-      else
-        (void)config::parse_rig(text, file);
-      bool more = false;
-      for (KnownKey& key : recorder.keys) {
-        const bool is_list = key.kind == KnownKey::Kind::tables;
-        const std::string head = "\n[[" + key.path + "]]\n";
-        if (is_list && key.path.find('.') == std::string::npos && text.find(head.substr(1)) == std::string::npos &&
-            tried.insert(key.path).second) {
-          text += head;
-          more = true;
+    for (std::string& text : lessons(part, part == Part::profile ? texts.profile : texts.rig)) {
+      std::set<std::string> tried;
+      for (int round = 0; round < 3; ++round) {
+        KeyRecorder recorder;
+        if (part == Part::profile)
+          (void)config::parse_profile(text, file);
+        else
+          (void)config::parse_rig(text, file);
+        bool more = false;
+        for (KnownKey& key : recorder.keys) {
+          const bool is_list = key.kind == KnownKey::Kind::tables;
+          const std::string head = "\n[[" + key.path + "]]\n";
+          if (is_list && key.path.find('.') == std::string::npos && text.find(head.substr(1)) == std::string::npos &&
+              tried.insert(key.path).second) {
+            text += head;
+            more = true;
+          }
+          const auto seen =
+              std::find_if(keys.begin(), keys.end(), [&](const KnownKey& k) { return k.path == key.path; });
+          if (seen == keys.end())
+            keys.push_back(std::move(key));
+          else if (seen->kind == KnownKey::Kind::unknown)
+            *seen = std::move(key);
         }
-        const auto seen = std::find_if(keys.begin(), keys.end(), [&](const KnownKey& k) { return k.path == key.path; });
-        if (seen == keys.end())
-          keys.push_back(std::move(key));
-        else if (seen->kind == KnownKey::Kind::unknown)
-          *seen = std::move(key);
+        if (!more) break;
       }
-      if (!more) break;
     }
     for (const KnownKey& key : keys) schema.order_[index(part)].push_back(key.path);
   }
@@ -350,7 +395,9 @@ Walk Schema::walk(const std::vector<std::string>& words, const Tree& profile, co
       tree = w.part == Part::profile ? &profile : &rig;
     } else if (w.list) {
       auto name = pick(word, w.choices);
-      if (!name && add && w.error.empty() && sane_name(word)) name = word;
+      const KnownKey* names = find(w.part, dotted(w.path) + ".name");
+      const bool free = !names || names->kind != KnownKey::Kind::choice;
+      if (!name && add && free && w.error.empty() && sane_name(word)) name = word;
       if (!name) {
         unknown(word);
         return w;

@@ -74,6 +74,36 @@ TEST_F(ShellSession, WhatIsNotWholeYetIsKeptButNotCommitted) {
   expect(*tom, "commit", Status::ok);
 }
 
+TEST_F(ShellSession, TheCamerasOfARealRigAreNamedFromAnyConfiguration) {
+  auto tom = bench_.login("tom");
+  expect(*tom, "set profile cameras ?", Status::ok, "exposure_ms");
+  expect(*tom, "set profile cameras device ?", Status::ok, "C3");
+  expect(*tom, "set profile cameras source v4l2", Status::ok);
+  for (const char* line : {"device C0 path 1-1", "device C1 path 1-2", "device C2 serial SN4711", "device C3 path 2-2",
+                           "device C3 gain 40", "exposure_ms 5", "format yuyv", "max_skew_ms 2"})
+    expect(*tom, std::string("set profile cameras ") + line, Status::ok);
+  expect(*tom, "set profile cameras device C1 path /dev/video0", Status::error, "must be a USB port");
+  expect(*tom, "set profile cameras device C4 path 1-3", Status::error);
+  expect(*tom, "set profile cameras exposure_ms 5000", Status::error, "must be 0.1..1000");
+  expect(*tom, "set profile cameras device C2 shutter slow", Status::error, "must be global | rolling");
+  expect(*tom, "show candidate profile cameras device C2", Status::ok, "profile cameras device C2 serial \"SN4711\"");
+  expect(*tom, "commit", Status::ok);
+  expect(*tom, "delete profile cameras device C3 gain", Status::ok);
+  expect(*tom, "load profile demo", Status::ok);
+}
+
+TEST_F(ShellSession, AQuestionMarkIsAnsweredInScriptsToo) {
+  auto vera = bench_.login("vera");
+  expect(*vera, "?", Status::ok, "show");
+  EXPECT_EQ(vera->run("?").text.find("rollback "), std::string::npos) << "not hers";
+  expect(*vera, "show ?", Status::ok, "cameras");
+  expect(*vera, "show nonsense ?", Status::error, "is unknown here");
+  auto tom = bench_.login("tom");
+  expect(*tom, "set profile tracking prediction_ms ?", Status::ok, "0..2000");
+  expect(*tom, "set profile title what ?", Status::ok);
+  expect(*tom, "commit comment really ?", Status::ok, "commit 2 runs");
+}
+
 TEST_F(ShellSession, NamedTablesAreMadeAndDeleted) {
   auto ada = bench_.login("ada");
   expect(*ada, "delete profile thread physics", Status::ok);
