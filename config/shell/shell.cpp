@@ -463,10 +463,14 @@ Answer Session::change(Part part, Tree tree, const std::string& key, bool refuse
   if (refuse_own_problems)
     for (const auto& problem : judgement.problems)
       if (problem.part == part && problem.key == key) return wrong(problem.message);
+  std::string others;  // what somebody left there would be committed along
+  if (shell_.editor_ == 0 && store.changed() && store.candidate().user != peer_.user)
+    others = "the candidate holds changes by " + store.candidate().user + " of " + store.candidate().time +
+             " already: see `compare`, or `discard` them first\n";
   if (auto prepared = store.prepare(texts, peer_.user); !prepared) return of_error(prepared.error());
   shell_.editor_ = store.changed() ? number_ : 0;
-  if (judgement.problems.empty()) return say_ok("");
-  return say_ok("changed; a commit would be refused so far:\n" + all_problems(judgement));
+  if (judgement.problems.empty()) return say_ok(others);
+  return say_ok(others + "changed; a commit would be refused so far:\n" + all_problems(judgement));
 }
 
 Answer Session::set(const Parsed& parsed) {

@@ -179,7 +179,9 @@ TEST_F(ShellSession, OneSessionChangesTheCandidateAtATime) {
   expect(*tina, "discard", Status::refused);
   tom.reset();
   EXPECT_NE(tina->greeting().find("holds changes by tom"), std::string::npos);
-  expect(*tina, "set profile title two", Status::ok);
+  expect(*tina, "set profile title two", Status::ok, "the candidate holds changes by tom");
+  expect(*tina, "set profile title three", Status::ok);
+  EXPECT_EQ(tina->run("set profile title four").text, "") << "said once";
   expect(*tina, "commit", Status::ok);
 }
 
