@@ -99,8 +99,8 @@ struct OutputSettings {
   bool video = false;
   std::vector<double> picture_times_s;  ///< session times of the stereo PNGs, growing
   bool record_frames = false;           ///< saves what the cameras saw in the recorded format
-  std::int64_t keep_sessions = 50;      ///< folders of sessions that `ligature run --config` leaves, the new one included
-  double keep_gb = 20;                  ///< ... and what those before the new one may hold together
+  std::int64_t keep_sessions = 50;  ///< folders of sessions that `ligature run --config` leaves, the new one included
+  double keep_gb = 20;              ///< ... and what those before the new one may hold together
 };
 
 struct FaultSettings {

@@ -24,7 +24,7 @@ class EventLog {
  public:
   /// @param file empty: standard error only
   static Result<EventLog> open(const std::string& file);
-  void info(double time_s, const std::string& what);   ///< log file only
+  void info(double time_s, const std::string& what);  ///< log file only
   /// Shown, and the first kMostEvents kept for the report.
   void event(double time_s, const std::string& what);
   static constexpr std::size_t kMostEvents = 10'000;

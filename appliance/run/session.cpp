@@ -640,6 +640,7 @@ void Session::look_after_shell(std::int64_t now_ns) {
     tracking_->set_timeout_ns(ns_of(live->timeout_ms * 1e-3));
     setup_.profile.render.params.microscope = live->microscope;  // what a new renderer would be made with
     render_->set_microscope(live->microscope);
+    setup_.profile.title = live->title;
     log_->event(now_s(), "settings changed by a commit");
   }
   if (now_ns - published_ns_ < kNsPerS / 4) return;
@@ -738,6 +739,7 @@ json Session::make_report() {
   json report;
   report["version"] = version_line();
   report["profile"] = setup_.profile.file.string();
+  report["title"] = setup_.profile.title;
   report["pace"] = pipeline_->realtime() ? "realtime" : "lockstep";
   report["duration_s"] = now_s();
   report["steps"] = physics_->steps();

@@ -102,7 +102,8 @@ std::vector<std::string> prune_sessions(const fs::path& root, std::size_t most, 
     const fs::path path = root / folder.name;
     const auto hold = FolderHold::take(path);
     if (!hold) {
-      said.push_back(fmt::format("the old session {} is in use: kept beyond output.keep_sessions and keep_gb", folder.name));
+      said.push_back(
+          fmt::format("the old session {} is in use: kept beyond output.keep_sessions and keep_gb", folder.name));
       continue;
     }
     std::error_code failed;

@@ -18,6 +18,7 @@ namespace ligature::appliance {
 struct LiveSettings {
   double prediction_ms = 0, timeout_ms = 0;
   render::MicroscopeParams microscope;
+  std::string title;
 };
 
 struct SessionStatus {

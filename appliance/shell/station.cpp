@@ -67,12 +67,13 @@ std::string devices_table(const SessionStatus& s) {
     if (first == nullptr && s.cameras[c].device) first = &*s.cameras[c].device;
   }
   if (first == nullptr) return "";
-  const auto whole = [](auto Device::* counter) {
+  const auto whole = [](auto Device::*counter) {
     return [counter](const Device& d) { return std::to_string(d.*counter); };
   };
   add(fmt::format("rate Hz (asked {:g})", first->rate_asked_hz),
       [](const Device& d) { return fmt::format("{:.2f}", d.rate_hz); });
-  add("exposure ms / asked", [](const Device& d) { return fmt::format("{:g} / {:g}", d.exposure_ms, d.exposure_asked_ms); });
+  add("exposure ms / asked",
+      [](const Device& d) { return fmt::format("{:g} / {:g}", d.exposure_ms, d.exposure_asked_ms); });
   add("skew ms", [](const Device& d) { return fmt::format("{:+.2f}", d.skew_ms); });
   add("not used, skewed", whole(&Device::not_used));
   add("sequence gaps", whole(&Device::lost));
@@ -173,11 +174,11 @@ View Station::cameras() const {
     std::size_t found = 0;
     for (std::size_t m = 0; m < drivers::kMarkers; ++m) found += s->markers[c].found(m) ? 1 : 0;
     const double age_s = s->time_s - 1e-9 * static_cast<double>(s->markers[c].mid_exposure_ns);
-    const char* state = camera.failed                                 ? "broken"
+    const char* state = camera.failed                                ? "broken"
                         : camera.device && !camera.device->streaming ? "unplugged"
-                        : camera.captured == 0                        ? "no image yet"
-                        : age_s > 1                                   ? "silent"
-                                                                      : "images";
+                        : camera.captured == 0                       ? "no image yet"
+                        : age_s > 1                                  ? "silent"
+                                                                     : "images";
     rows.push_back({fmt::format("C{}", c), std::to_string(camera.captured), std::to_string(camera.dropped),
                     fmt::format("{} of {}", found, drivers::kMarkers), state});
     data.push_back({{"name", fmt::format("C{}", c)},
@@ -296,7 +297,8 @@ std::vector<std::string> Station::log(std::uint64_t from, std::size_t most, std:
 bool Station::apply(const config::Profile& profile, const drivers::Rig&) {
   const std::lock_guard lock(mutex_);
   if (!runs_) return false;
-  live_ = LiveSettings{profile.tracking.prediction_ms, profile.tracking.timeout_ms, profile.render.params.microscope};
+  live_ = LiveSettings{profile.tracking.prediction_ms, profile.tracking.timeout_ms, profile.render.params.microscope,
+                       profile.title};
   return true;
 }
 

@@ -36,7 +36,8 @@ constexpr std::size_t kLongestLine = 4u << 20;  // skipped at most; a longer one
 constexpr std::size_t kMostQueued = 8u << 20;   // bytes of answers that wait for a reader
 constexpr auto kLivePeriod = std::chrono::milliseconds(500);
 constexpr auto kTick = std::chrono::milliseconds(100);
-constexpr auto kAfterRefusal = std::chrono::milliseconds(2);  // so that refusing costs next to nothing, however many knock
+constexpr auto kAfterRefusal =
+    std::chrono::milliseconds(2);  // so that refusing costs next to nothing, however many knock
 
 std::string dump(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";

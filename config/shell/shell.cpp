@@ -423,8 +423,8 @@ Answer Session::run(std::string_view line) {
   if (reading.empty) return say_ok("");
   Answer answer;
   bool changes = false;
-  const bool only_asked = reading.parsed && reading.parsed->value == std::vector<std::string>{"?"} &&
-                          !reading.parsed->value_quoted;
+  const bool only_asked =
+      reading.parsed && reading.parsed->value == std::vector<std::string>{"?"} && !reading.parsed->value_quoted;
   if ((!reading.parsed || only_asked) && asks_for_help(line)) {  // a script has no key for it
     answer = choices_text(suggest(line.substr(0, line.rfind('?'))));
   } else if (!reading.parsed) {
@@ -657,11 +657,9 @@ Answer Session::export_session(const Parsed& parsed) {
   std::error_code gone;
   fs::create_directories(exports, gone);
   const std::string file = (exports / (name + ".tar.gz")).string();
-  auto started =
-      shell_.jobs_.start("export", name + " to " + file, peer_.user,
-                         {"/bin/sh", "-c", kPack,
-                          "export", file, folder.parent_path().string(), folder.filename().string()},
-                         file);
+  auto started = shell_.jobs_.start(
+      "export", name + " to " + file, peer_.user,
+      {"/bin/sh", "-c", kPack, "export", file, folder.parent_path().string(), folder.filename().string()}, file);
   if (!started) return of_error(started.error());
   return say_ok("job " + std::to_string(*started) + " packs " + name + " into " + file,
                 json{{"job", *started}, {"file", file}});

@@ -24,7 +24,7 @@ struct Explained {
 
 constexpr Part P = Part::profile, R = Part::rig;
 constexpr std::array kExplained{
-    Explained{P, "title", "what reports and the picture call this configuration", true},
+    Explained{P, "title", "what the report calls this configuration", true},
     Explained{P, "pace", "lockstep waits for every sample, realtime never waits"},
     Explained{P, "sample_delay_ms", "a step uses the newest sample exposed so long ago or earlier"},
     Explained{P, "duration_s", "a session's length"},
@@ -46,7 +46,8 @@ constexpr std::array kExplained{
     Explained{P, "cameras.max_skew_ms", "v4l2: images of a trigger further apart are not used together"},
     Explained{P, "cameras.device", "v4l2: which device a camera is, and what it has otherwise than all"},
     Explained{P, "cameras.device.serial", "of the USB device: `ligature doctor --cameras` lists it"},
-    Explained{P, "cameras.device.path", "USB port such as 1-2.3, or the driver's name of the place; stays, /dev/videoN does not"},
+    Explained{P, "cameras.device.path",
+              "USB port such as 1-2.3, or the driver's name of the place; stays, /dev/videoN does not"},
     Explained{P, "cameras.device.format", "of this camera alone"},
     Explained{P, "cameras.device.exposure_ms", "of this camera alone"},
     Explained{P, "cameras.device.gain", "of this camera alone, the device's own units"},

@@ -36,9 +36,10 @@ TEST_F(SessionFolders, OldestGoFirstUntilTheNumberFits) {
   const auto said = prune_sessions(root(), 2, 1 << 30);
   EXPECT_EQ(names(), (Names{"2026-11-03T08:00:00Z", "2026-11-04T08:00:00Z"}));
   ASSERT_EQ(said.size(), 1u);
-  EXPECT_EQ(said[0],
-            "2 old sessions removed, 2026-11-01T08:00:00Z to 2026-11-02T08:00:00Z (0.0 MB), as output.keep_sessions and "
-            "keep_gb ask");
+  EXPECT_EQ(
+      said[0],
+      "2 old sessions removed, 2026-11-01T08:00:00Z to 2026-11-02T08:00:00Z (0.0 MB), as output.keep_sessions and "
+      "keep_gb ask");
   EXPECT_TRUE(prune_sessions(root(), 2, 1 << 30).empty()) << "nothing left to do, nothing said";
 }
 
@@ -74,7 +75,8 @@ TEST_F(SessionFolders, NothingButSessionsIsTouched) {
   fs::create_directories(root());
   fs::create_directory_symlink(precious, root() / "2026-11-01T08:00:00Z");
   std::ofstream(root() / "2026-11-02T08:00:00Z") << "a file";
-  for (const char* name : {"holiday", "2026", "2026-11-03T08:00:00Z.bak", "2026-11-03T08:00:00Z-", "2026-11-03 08:00:00"})
+  for (const char* name :
+       {"holiday", "2026", "2026-11-03T08:00:00Z.bak", "2026-11-03T08:00:00Z-", "2026-11-03 08:00:00"})
     make(name);
   make("2026-11-03T08:00:00Z");
   fs::create_directory_symlink(precious, root() / "2026-11-03T08:00:00Z" / "link");

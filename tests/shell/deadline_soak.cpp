@@ -23,8 +23,8 @@ namespace ligature::shell {
 namespace {
 
 using nlohmann::json;
-using test::Wire;
 using std::chrono::steady_clock;
+using test::Wire;
 
 double asked(const char* name, double otherwise) {
   const char* text = std::getenv(name);
@@ -38,9 +38,9 @@ class Appliance {
     std::filesystem::create_directories(folder_ / "state");
     const std::string profile = fifo ? "virtual" : ordinary_profile();
     if (!shell_toml.empty()) folder_.write("state/shell.toml", shell_toml);
-    std::vector<std::string> words{LIGATURE_PROGRAM, "run",         "--config",   folder_ / "state", "--socket",
-                                   socket(),         "--profile",   profile,    "--presenter",     "none",
-                                   "--pace",         "realtime",    "--duration", "100000",          "--json"};
+    std::vector<std::string> words{LIGATURE_PROGRAM, "run",       "--config",   folder_ / "state", "--socket",
+                                   socket(),         "--profile", profile,      "--presenter",     "none",
+                                   "--pace",         "realtime",  "--duration", "100000",          "--json"};
     std::vector<char*> argv;
     for (auto& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
@@ -192,13 +192,16 @@ TEST_P(ShellStorm, RaisesNoDeadlineMisses) {
       (stormy ? series[name].storm : series[name].peace).push_back(share);
     }
   }
-  std::printf("%d windows of %g s each, %llu connections; the shell's thread used %.1f %% of a core in peace, %.1f %% in the storm\n",
-              pairs, window_s, static_cast<unsigned long long>(connections),
-              100 * shell_peace_s / (pairs * window_s), 100 * shell_storm_s / (pairs * window_s));
+  std::printf(
+      "%d windows of %g s each, %llu connections; the shell's thread used %.1f %% of a core in peace, %.1f %% in the "
+      "storm\n",
+      pairs, window_s, static_cast<unsigned long long>(connections), 100 * shell_peace_s / (pairs * window_s),
+      100 * shell_storm_s / (pairs * window_s));
   std::printf("%-9s %12s %12s %8s %20s\n", "thread", "missed peace", "missed storm", "ratio", "difference, +- error");
   for (const auto& [name, s] : series) {
     std::vector<double> differences;
-    for (std::size_t i = 0; i < s.peace.size() && i < s.storm.size(); ++i) differences.push_back(s.storm[i] - s.peace[i]);
+    for (std::size_t i = 0; i < s.peace.size() && i < s.storm.size(); ++i)
+      differences.push_back(s.storm[i] - s.peace[i]);
     const double peace = mean(s.peace), storm = mean(s.storm), difference = mean(differences);
     double variance = 0;
     for (const double d : differences) variance += (d - difference) * (d - difference);

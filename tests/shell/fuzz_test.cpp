@@ -1,6 +1,6 @@
-/// Lines at random, spoilt and malicious; clients that storm the door: no crash, no leak, no half configuration, nothing
-/// done above one's role. The check draws its seed, which a failure names and LIGATURE_FUZZ_SEED repeats; the soak has
-/// seeds of its own, each a test (docs/soak.md). LIGATURE_FUZZ_LINES looks longer.
+/// Lines at random, spoilt and malicious; clients that storm the door: no crash, no leak, no half configuration,
+/// nothing done above one's role. The check draws its seed, which a failure names and LIGATURE_FUZZ_SEED repeats; the
+/// soak has seeds of its own, each a test (docs/soak.md). LIGATURE_FUZZ_LINES looks longer.
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <signal.h>

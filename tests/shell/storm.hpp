@@ -147,10 +147,11 @@ class Lines {
 };
 
 /// One client of a storm: some of everything that a client should not do.
+/// @param spare  true for a line that it shall not send; none: it sends all
 /// @return connections that it made
-/// @param spare  lines that it shall not send: what its user may do, and what ends the measurement
 inline std::uint64_t misbehave(const std::filesystem::path& socket, std::uint64_t s,
-                               const std::function<bool(int)>& go_on, const std::function<bool(const std::string&)>& spare) {
+                               const std::function<bool(int)>& go_on,
+                               const std::function<bool(const std::string&)>& spare) {
   Lines lines(s);
   std::uint64_t made = 0;
   for (int i = 0; go_on(i); ++i) {
@@ -205,7 +206,7 @@ inline std::uint64_t misbehave(const std::filesystem::path& socket, std::uint64_
 }
 
 /// Clients by the hundred: each of eight threads holds an eighth of them, with something unfinished, and makes others
-/// that misbehave for as long as `go_on` says, given how many it made before.
+/// that misbehave for as long as `go_on` says, given how many that one made before.
 /// @return connections made
 inline std::uint64_t storm(const std::filesystem::path& socket, std::uint64_t s, int clients,
                            const std::function<bool(int)>& go_on,

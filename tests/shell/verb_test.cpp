@@ -108,7 +108,8 @@ class ShellVerbRun : public ShellVerb {
     for (int i = 0; i < 600; ++i, ::usleep(50000))
       if (said = shell({"-c", command}); said.code == 0 && said.out.find(words) != std::string::npos)
         return testing::AssertionSuccess();
-    return testing::AssertionFailure() << command << ": " << said.out << said.err << config::test::slurp(folder_ / "server.log");
+    return testing::AssertionFailure() << command << ": " << said.out << said.err
+                                       << config::test::slurp(folder_ / "server.log");
   }
   std::vector<std::string> sessions() const {
     std::vector<std::string> out;
@@ -120,16 +121,18 @@ class ShellVerbRun : public ShellVerb {
 };
 
 TEST_F(ShellVerbRun, ARunningSessionIsLookedAtChangedExportedAndStartedAgain) {
-  const json answers_of = json::parse(shell({"--json", "-c", "show cameras", "-c", "show tracking", "-c", "show watchdog"}).out);
+  const json answers_of =
+      json::parse(shell({"--json", "-c", "show cameras", "-c", "show tracking", "-c", "show watchdog"}).out);
   EXPECT_EQ(answers_of["answers"][0]["data"].size(), 4u);
   EXPECT_EQ(answers_of["answers"][0]["data"][0]["state"], "images");
   EXPECT_EQ(answers_of["answers"][0]["data"][0]["device"], nullptr) << "the virtual rig is none";
   EXPECT_EQ(answers_of["answers"][1]["data"].size(), 2u);
   EXPECT_EQ(answers_of["answers"][2]["data"]["threads"].size(), 7u);
 
-  const Said live = shell({"-c", "set profile microscope field_of_view_mm 30", "-c", "commit"});
+  const Said live = shell(
+      {"-c", "set profile microscope field_of_view_mm 30", "-c", "set profile title \"of a test\"", "-c", "commit"});
   EXPECT_EQ(live.code, 0) << live.err;
-  EXPECT_NE(live.out.find("in effect now: profile microscope.field_of_view_mm"), std::string::npos) << live.out;
+  EXPECT_NE(live.out.find("in effect now: profile title, profile microscope.field_of_view_mm"), std::string::npos) << live.out;
   EXPECT_TRUE(answers("show log", "settings changed by a commit"));
 
   const std::string first = sessions().at(0);
@@ -150,12 +153,15 @@ TEST_F(ShellVerbRun, ARunningSessionIsLookedAtChangedExportedAndStartedAgain) {
     EXPECT_NE(said.out.find("a session runs for 0 s, from commit 3"), std::string::npos) << said.out;
   }
   EXPECT_EQ(sessions().size(), 2u);
+  EXPECT_EQ(json::parse(config::test::slurp(state() + "/sessions/" + sessions().front() + "/report.json"))["title"],
+            "of a test");
   EXPECT_NE(sessions().front(), first) << "the oldest went";
   EXPECT_TRUE(answers("show log 200", "1 old session removed"));
   ::kill(server_, SIGTERM);
   EXPECT_EQ(wait_for(std::exchange(server_, -1)), 0);
-  EXPECT_NE(config::test::slurp(state() + "/sessions/" + sessions().back() + "/report.json").find("old session removed"),
-            std::string::npos);
+  EXPECT_NE(
+      config::test::slurp(state() + "/sessions/" + sessions().back() + "/report.json").find("old session removed"),
+      std::string::npos);
 }
 
 TEST_F(ShellVerb, CommandsAreAnsweredOnStandardOutput) {
@@ -163,15 +169,17 @@ TEST_F(ShellVerb, CommandsAreAnsweredOnStandardOutput) {
   EXPECT_EQ(version.code, 0);
   EXPECT_NE(version.out.find("commit"), std::string::npos);
   EXPECT_EQ(version.err, "");
-  const Said two = shell({"-c", "set profile title \"of a test\"", "-c", "commit comment from a script", "-c", "sh hist"});
+  const Said two =
+      shell({"-c", "set profile title \"of a test\"", "-c", "commit comment from a script", "-c", "sh hist"});
   EXPECT_EQ(two.code, 0) << two.err;
   EXPECT_NE(two.out.find("from a script"), std::string::npos) << two.out;
   EXPECT_EQ(shell({"-c", "show cameras"}).out.substr(0, 15), "no session runs");
 }
 
 TEST_F(ShellVerb, AFileStopsAtItsFirstMistakeAndNamesTheLine) {
-  const auto file = folder_.write("changes", "# a comment\n\nset profile title one\nset profile title two\nset profile "
-                                             "tracking prediction_ms 5000\ncommit\n");
+  const auto file = folder_.write("changes",
+                                  "# a comment\n\nset profile title one\nset profile title two\nset profile "
+                                  "tracking prediction_ms 5000\ncommit\n");
   const Said said = shell({"-f", file.string()});
   EXPECT_EQ(said.code, 2);
   EXPECT_EQ(lines(said.err), 1) << said.err;
@@ -240,7 +248,8 @@ TEST_F(ShellVerb, TheKernelSaysWhoAsks) {
   EXPECT_EQ(service.code, 1) << service.out;
   EXPECT_NE(service.err.find("needs the role admin, yours is service"), std::string::npos) << service.err;
   const std::string audit = config::test::slurp(state() + "/audit.jsonl");
-  for (const char* part : {"\"user\":\"nobody\",\"uid\":65534", "in none of the groups", "yours is viewer", "yours is service"})
+  for (const char* part :
+       {"\"user\":\"nobody\",\"uid\":65534", "in none of the groups", "yours is viewer", "yours is service"})
     EXPECT_NE(audit.find(part), std::string::npos) << part;
 }
 
