@@ -364,6 +364,19 @@ OutlineShape outline_shape(const Lens& lens, Point2 px) noexcept {
   const double l = std::sqrt(e) / size, m = f / (size * size * l), k = 1 / l;
   shape.M_inverse = {static_cast<float>(1 / l), 0, static_cast<float>(-m / (l * k)), static_cast<float>(1 / k)};
   shape.px_per_rad = static_cast<float>(size);
+  // A column of M in pixels is a step of n; what of it lies across the ray is an axis of the disc.
+  const double lens_det = J[0] * J[3] - J[1] * J[2];
+  const auto axis = [&](double u, double v) {
+    const Vec3 step{(J[3] * u - J[1] * v) / lens_det, (J[0] * v - J[2] * u) / lens_det, 0}, ray{n.x, n.y, 1};
+    const Vec3 across = step - (dot(step, ray) / nn) * ray;
+    const double length = norm(across);
+    return std::array<float, 3>{static_cast<float>(across.x / length), static_cast<float>(across.y / length),
+                                static_cast<float>(across.z / length)};
+  };
+  const double away = -1 / std::sqrt(nn);
+  shape.axes_C = {axis(l, m),
+                  axis(0, k),
+                  {static_cast<float>(away * n.x), static_cast<float>(away * n.y), static_cast<float>(away)}};
   return shape;
 }
 
@@ -447,6 +460,13 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       b.var_xx = kSure * normal.covariance(0, 0), b.var_xy = kSure * normal.covariance(0, 1);
       b.var_yy = kSure * normal.covariance(1, 1);
       for (std::size_t k = 0; k < 3; ++k) b.light_variance[k] = static_cast<float>(normal.covariance(7 + k, 7 + k));
+      const double xx = normal.covariance(7, 7), xy = normal.covariance(7, 8), yy = normal.covariance(8, 8),
+                   det = xx * yy - xy * xy;
+      for (std::size_t k = 0; k < 2; ++k) {
+        const double by_x = normal.covariance(k, 7), by_y = normal.covariance(k, 8);
+        b.centre_by_slope[2 * k] = static_cast<float>((by_x * yy - by_y * xy) / det);
+        b.centre_by_slope[2 * k + 1] = static_cast<float>((by_y * xx - by_x * xy) / det);
+      }
       b.blur_variance =
           static_cast<float>(0.25 * (normal.covariance(3, 3) + normal.covariance(5, 5) + 2 * normal.covariance(3, 5)));
       const Eighths eighths = look_at_eighths(model, rows, groups, normal);

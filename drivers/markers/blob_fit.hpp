@@ -6,7 +6,7 @@
 ///  * C is the share of the pixel inside the ellipse |M^-1 (p - c)| = r, blurred (edge_profile.hpp). A ball's outline
 ///    is an ellipse whose shape M the camera and the place in its image decide; only its size is unknown.
 ///  * The blur is a 2x2 matrix S, so that motion within the exposure, which smears along one direction, is part of it.
-///  * g is the light: a slope over the disc and a dome.
+///  * g is the light: a slope over the disc and a dome. Of a lamp far away it is the lamp's direction along axes_C.
 ///  * Unknown: c, r, S, A, g, ten numbers, by Gauss-Newton on sum psi(t^2), t^2 = (s - m)^2 / (v0 + v1 m + floor), s
 ///  the
 ///    pixel's share of the marker's colour. psi goes flat beyond some sigmas: a white reflection or what covers the
@@ -43,6 +43,8 @@ struct Patch {
 struct OutlineShape {
   std::array<float, 4> M_inverse{1, 0, 0, 1};  ///< row major
   float px_per_rad = 600;                      ///< r / angular radius of the ball
+  /// Where X, Y and D point in the camera's axes: across the ray and back along it, unit.
+  std::array<std::array<float, 3>, 3> axes_C{{{1, 0, 0}, {0, 1, 0}, {0, 0, -1}}};
 };
 OutlineShape outline_shape(const Lens& lens, Point2 px) noexcept;
 
@@ -58,6 +60,7 @@ struct BlobEstimate {
   float level = 1;               ///< A
   std::array<float, 3> light{};  ///< g_x g_y g_d
   std::array<float, 3> light_variance{};
+  std::array<float, 4> centre_by_slope{};     ///< d(x, y) / d(g_x, g_y), all else as it is best, row major [px]
   float blur_variance = 0;                    ///< of (S_xx + S_yy) / 2 [px^4]
   double var_xx = 0, var_xy = 0, var_yy = 0;  ///< covariance of the centre [px^2]
   float chi2 = 0;                             ///< robust sum of squared residuals over their variance ...

@@ -1,9 +1,11 @@
 #include "drivers/markers/detector.hpp"
 
+#include <Eigen/Cholesky>
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 #include <vector>
 
 #include "drivers/markers/blob_fit.hpp"
@@ -30,8 +32,13 @@ constexpr float kStartWidth = 0.2F;
 constexpr float kWholeArc = 0.85F;
 // Of the level squared that lies beside an eighth of the disc, into the centre [px^2].
 constexpr double kBeside2 = 0.5;
-constexpr double kUneven = 2, kRimTogether = 2.3, kMisfitPart = 0.9;
+constexpr double kUneven = 2, kRimTogether = 2.3, kMisfitPart = 0.8;
 constexpr double kHiddenPart = 0.03, kHiddenSwell = 1.3;
+constexpr double kBlurDiffers = 0.2;  // from ball to ball [px^2]
+// The same of light beyond its direction, as known beforehand, as if from so many slopes seen, and at most: slopes of a
+// tenth under a lamp 240 mm away, over 100 mm.
+constexpr double kLightDiffers = 0.004, kLightKnown = 3, kLightDiffersMost = 0.03;
+constexpr double kMostShared = 0.9;   // of a centre's variance, that it may share with the others
 constexpr float kOutside = 0.4F;      // of the radius that a centre may lie outside the picture
 constexpr float kMostBeside = 1e-3F;  // of the level squared, that one ball's background says of another's
 constexpr float kPoor = 1.5F;         // misfit per pixel at which a plain fit is not believed
@@ -62,7 +69,9 @@ struct Blob {
   float area_px = 0;   // of the blob as segmented
   float covered = 0;   // share of the disc that something else hides
   float together = 1;  // Level's, of the share
-  float cube = 0;      // sum K^3 / |K|^4: photon noise of a share per photon noise of a pixel
+  /// By how much of an error of what is believed of the lamp its own slopes are wrong.
+  std::array<float, 2> slope_leans{};
+  float cube = 0;  // sum K^3 / |K|^4: photon noise of a share per photon noise of a pixel
   std::uint8_t name = kNoName;
   bool occluded = false;  // an outline fitted to an arc
 };
@@ -73,26 +82,58 @@ struct Level {  // of one colour of the background
   float together = 1;  // variance of the mean of 4x4 pixels beside what it were if they knew nothing of each other
 };
 
-/// A quantity that all blobs of an image share, from what each of them says of it.
-struct Pool {
-  double sum = 0, weight = 0;
-  /// @param scatter variance between blobs. What the blob's prior said of it is taken out again.
-  void add(float mean, float variance, float prior_mean, float prior_sigma, double scatter) noexcept {
+/// What all blobs of an image share, from what each of them says of a projection of it: N unknowns.
+template <int N>
+class Pool {
+ public:
+  using Vector = Eigen::Matrix<double, N, 1>;
+
+  /// What is believed beforehand. @param differ what one blob has of its own, standard deviation
+  Pool(const Vector& mean, const Vector& sigma, double differ) noexcept : differ2_(differ * differ) {
+    information_ = sigma.array().square().inverse().matrix().asDiagonal();
+    sum_ = information_ * mean;
+  }
+  /// A blob found `mean` for a.u, with a prior that is taken out again.
+  void add(const Vector& a, float mean, float variance, float prior_mean, float prior_sigma) noexcept {
+    const Said said = without_prior(mean, variance, prior_mean, prior_sigma);
+    information_ += said.weight * a * a.transpose(), sum_ += said.weight * said.mean * a;
+  }
+  void remove(const Vector& a, float mean, float variance, float prior_mean, float prior_sigma) noexcept {
+    const Said said = without_prior(mean, variance, prior_mean, prior_sigma);
+    information_ -= said.weight * a * a.transpose(), sum_ -= said.weight * said.mean * a;
+  }
+  /// How far what a blob found lies from a.u, squared and beyond what both are uncertain by, and the weight of that
+  /// when `differ` is expected.
+  std::pair<double, double> beyond(const Vector& a, float mean, float variance, float prior_mean, float prior_sigma,
+                                   double differ) const noexcept {
+    const Said said = without_prior(mean, variance, prior_mean, prior_sigma);
+    if (!(said.weight > 0)) return {};
+    const Vector spread = information_.ldlt().solve(a);
+    const double off = said.mean - spread.dot(sum_), known = 1 / said.weight - differ2_ + a.dot(spread),
+                 expected = known + differ * differ;
+    return {off * off - known, 1 / (expected * expected)};
+  }
+  /// a.u as a blob's prior.
+  void take(const Vector& a, float& mean, float& sigma) const noexcept {
+    const Vector spread = information_.ldlt().solve(a);
+    mean = static_cast<float>(spread.dot(sum_)), sigma = static_cast<float>(std::sqrt(a.dot(spread) + differ2_));
+  }
+  double variance(int i) const noexcept { return information_.ldlt().solve(Vector::Unit(i))[i]; }
+
+ private:
+  struct Said {
+    double mean = 0, weight = 0;
+  };
+  Said without_prior(float mean, float variance, float prior_mean, float prior_sigma) const noexcept {
     const double first = 1 / (static_cast<double>(prior_sigma) * static_cast<double>(prior_sigma));
     const double both = 1 / static_cast<double>(variance), pixels = both - first;
-    if (!(pixels > 0)) return;
-    const double own = (both * static_cast<double>(mean) - first * static_cast<double>(prior_mean)) / pixels;
-    const double w = 1 / (1 / pixels + scatter);
-    sum += w * own, weight += w;
+    if (!(pixels > 0)) return {};
+    return {(both * static_cast<double>(mean) - first * static_cast<double>(prior_mean)) / pixels,
+            1 / (1 / pixels + differ2_)};
   }
-  /// The shared value as a prior that lets each blob differ by `least` and `part` of it.
-  void take(float& mean, float& sigma, double least, double part) const noexcept {
-    if (!(weight > 0)) return;
-    const double first = 1 / (static_cast<double>(sigma) * static_cast<double>(sigma)), all = weight + first;
-    mean = static_cast<float>((sum + first * static_cast<double>(mean)) / all);
-    const double differ = least + part * std::abs(static_cast<double>(mean));
-    sigma = static_cast<float>(std::sqrt(1 / all + differ * differ));
-  }
+  Eigen::Matrix<double, N, N> information_;
+  Vector sum_;
+  double differ2_;
 };
 
 }  // namespace
@@ -119,7 +160,8 @@ struct MarkerDetector::State {
   std::vector<Blob> blobs;
   std::size_t blob_count = 0, pixels_left = 0;
   int work_left = 0;
-  float beside_others = 0;  // BlobEstimate::beside, mean over blobs and axes
+  float beside_others = 0;              // BlobEstimate::beside, mean over blobs and axes
+  std::array<double, 2> slope_sigma{};  // of the lamp's direction across the camera's axis, as all blobs tell it
   bool overflow = false;
 
   // One region at a time: colours, along, across and what hangs together.
@@ -725,23 +767,69 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
   }
   set_photon_noise();
   // The light's slope and dome and the lens's blur are common to all balls.
-  Pool slope_x, slope_y, dome, blur;
+  const float blur_sigma = 0.7071F * prior.blur_sigma_px2;
+  Pool<1> blur(Pool<1>::Vector(prior.blur_px2), Pool<1>::Vector(blur_sigma), kBlurDiffers);
+  const auto share_of = [](const Blob& blob, std::size_t k) {
+    const auto& axis = blob.shape.axes_C[k];
+    return Eigen::Vector4d(axis[0], axis[1], axis[2], k == 2);
+  };
+  const auto counts = [](const Blob& blob) { return blob.fit.ok && !blob.occluded && misfit(blob.fit) <= 4; };
+  const auto each = [&](const Blob& blob, auto&& of_light, auto&& of_blur) {
+    const BlobEstimate& f = blob.fit;
+    for (std::size_t k = 0; k < 3; ++k)
+      of_light(share_of(blob, k), f.light[k], f.light_variance[k], prior.light[k], prior.light_sigma[k]);
+    of_blur(Pool<1>::Vector(1), 0.5F * (f.blur[0] + f.blur[2]), f.blur_variance, prior.blur_px2, blur_sigma);
+  };
+  // Light: the lamp's direction in the camera's axes, and a dome beside what that makes.
+  const auto pool_of = [&](double differ) {
+    Pool<4> light({0, 0, -0.1, 0}, {0.4, 0.4, 0.2, 0.1}, differ);
+    for (std::size_t i = 0; i < blob_count; ++i)
+      if (counts(blobs[i]))
+        each(
+            blobs[i], [&](auto&&... said) { light.add(said...); }, [](auto&&...) {});
+    return light;
+  };
+  Pool<4> light = pool_of(kLightDiffers);
+  // By how much it differs from ball to ball, as far as the balls' own pixels tell.
+  const double first = kLightDiffers * kLightDiffers, known = kLightKnown / (first * first);
+  double squares = known * first, weight = known;
   for (std::size_t i = 0; i < blob_count; ++i) {
+    if (!counts(blobs[i])) continue;
+    Pool<4> others = light;
+    each(
+        blobs[i], [&](auto&&... said) { others.remove(said...); }, [&](auto&&... said) { blur.add(said...); });
     const BlobEstimate& f = blobs[i].fit;
-    if (!f.ok || blobs[i].occluded || misfit(f) > 4) continue;
-    slope_x.add(f.light[0], f.light_variance[0], prior.light[0], prior.light_sigma[0], 1e-3);
-    slope_y.add(f.light[1], f.light_variance[1], prior.light[1], prior.light_sigma[1], 1e-3);
-    dome.add(f.light[2], f.light_variance[2], prior.light[2], prior.light_sigma[2], 1e-3);
-    blur.add(0.5F * (f.blur[0] + f.blur[2]), f.blur_variance, prior.blur_px2, 0.7071F * prior.blur_sigma_px2, 0.01);
+    for (std::size_t k = 0; k < 2; ++k) {
+      const auto [square, w] = others.beyond(share_of(blobs[i], k), f.light[k], f.light_variance[k], prior.light[k],
+                                             prior.light_sigma[k], kLightDiffers);
+      squares += w * square, weight += w;
+    }
   }
-  // Balls in different places differ in their light, and in how far they move within the exposure.
-  slope_x.take(prior.light[0], prior.light_sigma[0], 0.01, 0.1);
-  slope_y.take(prior.light[1], prior.light_sigma[1], 0.01, 0.1);
-  dome.take(prior.light[2], prior.light_sigma[2], 0.01, 0.1);
-  blur.take(prior.blur_px2, prior.blur_sigma_px2, 0.1, 0.2);
+  const double differ2 = std::clamp(squares / weight, 0.05 * first, kLightDiffersMost * kLightDiffersMost);
+  light = pool_of(std::sqrt(differ2));
+  for (int k = 0; k < 2; ++k) slope_sigma[static_cast<std::size_t>(k)] = std::sqrt(light.variance(k));
   for (std::size_t i = 0; i < blob_count; ++i) {
     Blob& blob = blobs[i];
-    if (blob.fit.ok && work_left > 0) blob.fit = fit(blob, blob.shape, prior, blob.fit, kLastSteps, 0);
+    if (!blob.fit.ok || work_left <= 0) continue;
+    // What the others say: a blob's own pixels speak for themselves. Balls in different places differ in their light,
+    // and in how far they move within the exposure.
+    Pool<4> others_light = light;
+    Pool<1> others_blur = blur;
+    if (counts(blob))
+      each(
+          blob, [&](auto&&... said) { others_light.remove(said...); },
+          [&](auto&&... said) { others_blur.remove(said...); });
+    BlobPrior by_others;
+    for (std::size_t k = 0; k < 3; ++k)
+      others_light.take(share_of(blob, k), by_others.light[k], by_others.light_sigma[k]);
+    others_blur.take(Pool<1>::Vector(1), by_others.blur_px2, by_others.blur_sigma_px2);
+    blob.fit = fit(blob, blob.shape, by_others, blob.fit, kLastSteps, 0);
+    for (std::size_t k = 0; k < 2; ++k) {
+      // With pixels' information 1/v - 1/s^2 of a slope that differs from the common one by d: 1 / (1 + d^2 (...)).
+      const float s2 = by_others.light_sigma[k] * by_others.light_sigma[k];
+      const float pixels = std::max(0.0F, 1 / blob.fit.light_variance[k] - 1 / s2);
+      blob.slope_leans[k] = 1 / (1 + static_cast<float>(differ2) * pixels);
+    }
   }
   float sum = 0, count = 0, uneven = 0;
   for (std::size_t i = 0; i < blob_count; ++i) {
@@ -819,6 +907,16 @@ bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noex
   out.var_vv_px2 =
       static_cast<float>(swell * f.var_yy + floor + kBeside2 * (static_cast<double>(f.beside[2]) + elsewhere));
   out.var_uv_px2 = static_cast<float>(swell * f.var_xy + kBeside2 * static_cast<double>(f.beside[1]));
+  // Where the lamp is taken to be wrongly, all balls of the image are moved; the fit's covariance has it already.
+  std::array<double, 4> L{};
+  for (std::size_t k = 0; k < 4; ++k)
+    for (std::size_t j = 0; j < 2; ++j)
+      L[k] += std::sqrt(swell) * static_cast<double>(f.centre_by_slope[k / 2 * 2 + j]) *
+              static_cast<double>(blob.slope_leans[j] * blob.shape.axes_C[j][k % 2]) * slope_sigma[k % 2];
+  const double part =
+      std::max((L[0] * L[0] + L[1] * L[1]) / (swell * f.var_xx), (L[2] * L[2] + L[3] * L[3]) / (swell * f.var_yy));
+  const double most = part > kMostShared ? std::sqrt(kMostShared / part) : 1;
+  for (std::size_t k = 0; k < 4; ++k) out.shared_px[k] = static_cast<float>(most * L[k]);
   return std::isfinite(out.var_uu_px2 + out.var_vv_px2 + out.var_uv_px2);
 }
 

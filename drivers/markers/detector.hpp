@@ -13,14 +13,16 @@
 ///  4. Each blob is fitted as the blurred image of a ball (blob_fit.hpp). Where the fit says that part of the disc is
 ///     dark, something stands before it: the outline is found again from the rim's points that lie on one ellipse
 ///     (consensus), what is covered is left out, and the rest is fitted.
-///  5. The image's own noise where the markers are bright (photon noise) and the light's slope, common to all balls,
-///  are
-///     pooled over the blobs, and every blob takes last steps with them.
+///  5. The image's own noise where the markers are bright (photon noise) is pooled over the blobs, and so is the lamp:
+///     its direction in the camera's axes, of which each ball's light shows the part across its own ray, by how much
+///     balls differ from that, and a dome. Every blob takes last steps with what the others say as its prior.
 ///
-/// Covariance: the fit's, times what the image says of its own pixels: how alike neighbours' noise is (a colour filter's
-/// and a codec's is), how far the fit misses its pixels beyond noise, and by eighths of the disc; and what lies beside
-/// the disc, there or, where this ball's noise hides it, beside others. A ball that the picture's border cuts is fitted
-/// as an arc; one whose centre lies further out than 0.4 of its radius is not measured.
+/// What is left unknown of the lamp moves all balls of an image together: MarkerBlob::shared_px.
+///
+/// Covariance: the fit's, times what the image says of its own pixels: how alike neighbours' noise is (a colour
+/// filter's and a codec's is), how far the fit misses its pixels beyond noise, and by eighths of the disc; and what
+/// lies beside the disc, there or, where this ball's noise hides it, beside others. A ball that the picture's border
+/// cuts is fitted as an arc; one whose centre lies further out than 0.4 of its radius is not measured.
 ///
 /// Fits look at kWork eights of pixels of an image, no more: what is left over has no second look, or is no marker, and
 /// the image says `overflow`. The best blob of every colour comes before the second best of any.

@@ -16,6 +16,9 @@ struct MarkerBlob {
   float area_px = 0;                                     ///< covered area, sub-pixel
   float quality = 0;                                     ///< 0..1: round, alone and whole
   float var_uu_px2 = 0, var_uv_px2 = 0, var_vv_px2 = 0;  ///< covariance of the centroid
+  /// L, row major, (2 x 2): the part L L^T of the covariance is of two errors, of variance 1, that all blobs of the
+  /// image share (they err together).
+  std::array<float, 4> shared_px{};
 };
 
 struct MarkerSet {

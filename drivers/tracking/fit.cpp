@@ -26,13 +26,13 @@ bool expected(const FitInput& in, std::size_t m, std::size_t c, const ForcepsEst
   return true;
 }
 
-/// The view's weight less what is not known of the motion between the camera's instant and the sample's.
-Eigen::Matrix2d weight_of(const FitInput& in, const View& view, std::size_t c) noexcept {
+/// A view's weight less what is not known of the motion between the camera's instant and the sample's.
+Eigen::Matrix2d weight_of(const FitInput& in, const Eigen::Matrix2d& weight, std::size_t c) noexcept {
   const double blur_mm = in.speed_sigma * std::abs(in.dt_s[c]);
-  if (blur_mm < 1e-6) return view.weight;
+  if (blur_mm < 1e-6) return weight;
   // At the working distance of some 300 mm; exact enough for what is itself an estimate.
   const double var = blur_mm * blur_mm / 3 * std::pow((*in.cameras)[c].f / 300, 2);
-  return (Eigen::Matrix2d::Identity() + var * view.weight).ldlt().solve(view.weight);
+  return (Eigen::Matrix2d::Identity() + var * weight).ldlt().solve(weight);
 }
 
 struct Sum {
@@ -46,23 +46,37 @@ struct Sum {
 bool accumulate(const FitInput& in, const ForcepsEstimate& x, const Choice& choice, double scale, bool robust, Sum& sum,
                 std::array<std::array<double, kCameras>, kMarkersEach>& e2_out) noexcept {
   sum = {};
-  for (std::size_t m = 0; m < kMarkersEach; ++m)
-    for (std::size_t c = 0; c < kCameras; ++c) {
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    // What the image's blobs share is two unknowns more, of variance 1, that are eliminated at once.
+    Eigen::Matrix2d shared = Eigen::Matrix2d::Identity();
+    Eigen::Matrix<double, 7, 2> across = Eigen::Matrix<double, 7, 2>::Zero();
+    Eigen::Vector2d pull = Eigen::Vector2d::Zero();
+    for (std::size_t m = 0; m < kMarkersEach; ++m) {
       if (choice.of[m][c] < 0) continue;
       const View& view = (*in.sight)[m].view[c][static_cast<std::size_t>(choice.of[m][c])];
       Eigen::Vector2d px;
       Matrix27 J;
       if (!expected(in, m, c, x, px, &J)) return false;
       const Eigen::Vector2d e = view.px - px;
-      const Eigen::Matrix2d W = weight_of(in, view, c);
-      const double e2 = e.dot(W * e), e2s = e2 / scale;
+      const double e2s = e.dot(weight_of(in, view.weight, c) * e) / scale;
       const double w = robust && e2s > kBend2 ? kBend2 / e2s : 1;
-      const Eigen::Matrix<double, 7, 2> JW = (w / scale) * J.transpose() * W;
+      const Eigen::Matrix2d W = weight_of(in, view.own, c);
+      const Eigen::Matrix<double, 7, 2> JW = w * J.transpose() * W;
+      const Eigen::Matrix2d LW = w * view.shared.transpose() * W;
       sum.H.noalias() += JW * J;
       sum.g.noalias() += JW * e;
-      sum.chi2 += e2, sum.squares += e.squaredNorm(), sum.rows += 2;
+      shared.noalias() += LW * view.shared;
+      across.noalias() += JW * view.shared;
+      pull.noalias() += LW * e;
+      sum.chi2 += e.dot(W * e), sum.squares += e.squaredNorm(), sum.rows += 2;
       e2_out[m][c] = e2s;
     }
+    const Eigen::Matrix2d inverse = shared.inverse();
+    sum.H.noalias() -= across * inverse * across.transpose();
+    sum.g.noalias() -= across * (inverse * pull);
+    sum.chi2 -= pull.dot(inverse * pull);
+  }
+  sum.H /= scale, sum.g /= scale;
   return true;
 }
 
@@ -158,7 +172,7 @@ Choice associate_expected(const FitInput& in, const ForcepsEstimate& x, const Ma
       double nearest = kExpected2;
       for (std::size_t k = 0; k < views.count[c]; ++k) {
         const Eigen::Vector2d e = views.view[c][k].px - px;
-        const Eigen::Matrix2d S = foretold + in.scale * weight_of(in, views.view[c][k], c).inverse();
+        const Eigen::Matrix2d S = foretold + in.scale * weight_of(in, views.view[c][k].weight, c).inverse();
         if (const double d2 = e.dot(S.inverse() * e); d2 < nearest)
           nearest = d2, choice.of[m][c] = static_cast<std::int8_t>(k);
       }
@@ -177,7 +191,7 @@ double misfit(const FitInput& in, const ForcepsEstimate& x, double cap) noexcept
       if (expected(in, m, c, x, px, nullptr))
         for (std::size_t k = 0; k < views.count[c]; ++k) {
           const Eigen::Vector2d e = views.view[c][k].px - px;
-          least = std::min(least, e.dot(weight_of(in, views.view[c][k], c) * e) / in.scale);
+          least = std::min(least, e.dot(weight_of(in, views.view[c][k].weight, c) * e) / in.scale);
         }
       sum += least;
     }

@@ -9,6 +9,9 @@
 /// more say than one 3 sigma off; views beyond 5 sigma are left out in the end when enough remain. s is how much the
 /// residuals exceed their variances on this rig. The prior is there only when the images do not say everything.
 ///
+/// Blobs of one image err together by L n, n two numbers of variance 1 (MarkerBlob::shared_px): their inverse
+/// covariance is W - W L (1 + L^T W L)^-1 L^T W over the whole image, W of what each blob has of its own.
+///
 /// Gauss-Newton with analytic derivatives; covariance s (sum J^T W J)^-1 over the views that count.
 ///
 /// Source: [Triggs 2000] sections 3, 4 (robust weights, normal equations).

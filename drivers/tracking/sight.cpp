@@ -58,6 +58,12 @@ void gather(const std::array<CameraSight, kCameras>& cameras, const std::array<c
         v.px = camera.f * Eigen::Vector2d(z.x, z.y);
         v.ray_R = (camera.R_CR.transpose() * Eigen::Vector3d(z.x, z.y, 1)).normalized();
         v.weight.noalias() = A.transpose() * S.inverse() * A;
+        Eigen::Matrix2d L;
+        L << b.shared_px[0], b.shared_px[1], b.shared_px[2], b.shared_px[3];
+        S -= L * L.transpose();
+        const bool left = S.allFinite() && S(0, 0) > 0 && S(1, 1) > 0 && S.determinant() > 1e-6 * S(0, 0) * S(1, 1);
+        v.own = left ? Eigen::Matrix2d(A.transpose() * S.inverse() * A) : v.weight;
+        v.shared = left ? Eigen::Matrix2d(A.inverse() * L) : Eigen::Matrix2d(Eigen::Matrix2d::Zero());
       }
     }
 }

@@ -33,6 +33,9 @@ struct View {                                        ///< one blob
   Eigen::Vector2d px;                                ///< ideal pixels
   Eigen::Vector3d ray_R;                             ///< unit
   Eigen::Matrix2d weight = Eigen::Matrix2d::Zero();  ///< inverse covariance [px^-2]
+  Eigen::Matrix2d own = Eigen::Matrix2d::Zero();     ///< inverse of what is left of it without ...
+  Eigen::Matrix2d shared =
+      Eigen::Matrix2d::Zero();  ///< ... L L^T, of two errors that all blobs of the image share [px]
 };
 
 struct MarkerViews {  ///< of one marker

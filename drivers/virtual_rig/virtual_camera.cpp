@@ -61,6 +61,7 @@ class VirtualCamera final : public FrameSource {
         lens_(camera_),
         X_CR_(inverse(camera_.X_RC)),
         light_C_(rotate(X_CR_.q, {0, 0, 1})),
+        lamp_C_(X_CR_ * Vec3{0, 0, params.lamp_height_mm}),
         path_(std::move(path)),
         random_(params.seed * 0x9e3779b97f4a7c15ULL + index + 1) {
     for (const InstrumentModel& instrument : rig.instruments) {
@@ -295,15 +296,23 @@ class VirtualCamera final : public FrameSource {
     double covered = 0, light = 0, glint = 0;
   };
 
+  /// Unit, in the camera's axes.
+  Vec3 lamp_towards(const Ball& ball) const {
+    if (!(params_.lamp_height_mm > 0)) return light_C_;
+    const Vec3 way = lamp_C_ - ball.p_C;
+    return (1 / norm(way)) * way;
+  }
+
   /// Light at the point where the ray d meets the ball; `depth2` = r^2 |d|^2 - |c x d|^2 >= 0.
   void light_at(const Ball& ball, Vec3 d, double depth2, double weight, Share& out) const {
     const double dd = dot(d, d), s = (dot(d, ball.p_C) - std::sqrt(std::max(0.0, depth2))) / dd;
     const Vec3 normal = (1 / ball.radius_mm) * (s * d - ball.p_C);
-    const double lambert = dot(normal, light_C_);
+    const Vec3 light_C = lamp_towards(ball);
+    const double lambert = dot(normal, light_C);
     out.covered += weight;
     out.light += weight * (1 - params_.shading * (0.5 - 0.5 * lambert));
     if (params_.highlight > 0) {
-      const Vec3 half = light_C_ - (1 / std::sqrt(dd)) * d;
+      const Vec3 half = light_C - (1 / std::sqrt(dd)) * d;
       const double shine = dot(normal, half) / norm(half);
       if (shine > 0) out.glint += weight * std::pow(shine, params_.highlight_sharpness);
     }
@@ -385,6 +394,7 @@ class VirtualCamera final : public FrameSource {
   Lens lens_;
   Pose X_CR_;
   Vec3 light_C_;  // towards the light under the lid
+  Vec3 lamp_C_;   // or where it is
   std::shared_ptr<const HandPath> path_;
   Random random_;
   std::vector<InstrumentModel> instruments_;
@@ -414,10 +424,10 @@ Result<std::unique_ptr<FrameSource>> make_virtual_camera(const VirtualRigParams&
         Limit{"exposure_ms", params.exposure_ms, 0, 1000.0}, Limit{"noise", params.noise, 0, 0.5},
         Limit{"exposure_samples", static_cast<double>(params.exposure_samples), 1, 64},
         Limit{"brightness", params.brightness, 0, 1}, Limit{"shading", params.shading, 0, 1},
-        Limit{"saturation", params.saturation, 0, 1}, Limit{"velvet", params.velvet, 0, 1},
-        Limit{"readout_ms", params.readout_ms, 0, 1000}, Limit{"shot_noise", params.shot_noise, 0, 0.5},
-        Limit{"defocus_px", params.defocus_px, 0, 10}, Limit{"highlight", params.highlight, 0, 10},
-        Limit{"highlight_sharpness", params.highlight_sharpness, 1, 10000},
+        Limit{"lamp_height_mm", params.lamp_height_mm, 0, 1e4}, Limit{"saturation", params.saturation, 0, 1},
+        Limit{"velvet", params.velvet, 0, 1}, Limit{"readout_ms", params.readout_ms, 0, 1000},
+        Limit{"shot_noise", params.shot_noise, 0, 0.5}, Limit{"defocus_px", params.defocus_px, 0, 10},
+        Limit{"highlight", params.highlight, 0, 10}, Limit{"highlight_sharpness", params.highlight_sharpness, 1, 10000},
         Limit{"body_level", params.body_level, 0, 1},
         Limit{"white_balance", *std::min_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},
         Limit{"white_balance", *std::max_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},

@@ -37,7 +37,7 @@ TEST(MarkerCentres, ComeNearTheCramerRaoBound) {
     std::printf("%-8s rms %.4f px, bound %.4f, ratio %.3f, inside 95 %%: %.1f %%\n", light.name, e.rms(), e.bound(),
                 e.rms() / e.bound(), 100 * e.inside());
     EXPECT_GE(e.found, 0.998 * e.expected) << light.name;
-    EXPECT_LT(e.rms(), (light.defocus < 1 ? 1.3 : 1.75) * e.bound()) << light.name;
+    EXPECT_LT(e.rms(), (light.defocus < 1 ? 1.25 : 1.45) * e.bound()) << light.name;
     EXPECT_GT(e.rms(), 0.95 * e.bound()) << light.name;
     // The believed covariance is the true one: 95 % within 5.991, by the issue's own margin.
     EXPECT_GT(e.inside(), 0.93) << light.name;
@@ -69,17 +69,19 @@ TEST(MarkerCentres, BearWhatHappensInAnImage) {
     VirtualRigParams params;
     double alone_px, rms_px, inside;
   };
-  std::array<Case, 6> cases{{{"glint", {}, 16, 0.012, 0.92},
+  std::array<Case, 7> cases{{{"glint", {}, 16, 0.012, 0.92},
                              {"one over another", {}, 4, 0.012, 0.92},
                              {"white balance", {}, 16, 0.012, 0.92},
                              {"pale", {}, 16, 0.02, 0.90},
                              {"bodies", {}, 16, 0.03, 0.92},
-                             {"third of the level", {}, 16, 0.13, 0.92}}};
+                             {"third of the level", {}, 16, 0.13, 0.92},
+                             {"lamp in the lid", {}, 16, 0.012, 0.92}}};
   cases[0].params.highlight = 1.5;
   cases[2].params.white_balance = {1.25, 1, 0.8}, cases[2].params.brightness = 0.7;
   cases[3].params.saturation = 0.6;
   cases[4].params.bodies = true;
   cases[5].params.noise = 0.28;
+  cases[6].params.lamp_height_mm = 300;
   for (const Case& c : cases) {
     const CentreErrors e = centre_errors(c.params, 60, c.alone_px);
     std::printf("%-18s found %d of %d, rms %.4f px, worst %.3f, inside 95 %%: %.1f %%\n", c.name, e.found, e.expected,

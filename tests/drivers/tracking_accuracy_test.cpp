@@ -215,12 +215,33 @@ TEST(TrackingAccuracy, ImagesOfTheVirtualRigReachItTooWithoutBias) {
   expect_within_the_bound(score_pictures(params, 8, 3), 0.93);
 }
 
-// Pictures so noisy that centroids have the 0.1 px that the claims are made for. Of the coverage 0.93 is asked; 864
-// looks know it to 0.007, and it lies at 0.927.
+// Pictures so noisy that centroids have the 0.1 px that the claims are made for.
 TEST(TrackingAccuracy, SoDoImagesThatGiveATenthOfAPixel) {
   const Pictures seen = score_pictures(tenth_pixel_params(), LIGATURE_LOOKS, 3);
   EXPECT_NEAR(seen.sigma_px, 0.1, 0.01);
-  expect_within_the_bound(seen, 0.92);
+  expect_within_the_bound(seen, 0.93);
+}
+
+// Light, lens and noise that nothing was tuned for, other places. 432 looks know a coverage to 0.01, all to 0.005.
+TEST(TrackingAccuracy, WhatItBelievesHoldsUnderOtherLightToo) {
+  std::array<VirtualRigParams, 5> lights;
+  lights[0].brightness = 0.25, lights[0].noise = 0.03, lights[0].velvet = 0.04, lights[0].defocus_px = 0.5;
+  lights[1].brightness = 0.9, lights[1].noise = 0.09, lights[1].shading = 0.1, lights[1].defocus_px = 0.3;
+  lights[2].brightness = 0.6, lights[2].noise = 0.01, lights[2].shot_noise = 0.05, lights[2].defocus_px = 0.6;
+  lights[3].brightness = 0.5, lights[3].noise = 0.06, lights[3].saturation = 0.7, lights[3].defocus_px = 0.8;
+  lights[4].defocus_px = 1.2, lights[4].noise = 0.04;
+  double covered = 0;
+  for (std::size_t i = 0; i < lights.size(); ++i) {
+    lights[i].seed = 40 + i;
+    const Pictures seen = score_pictures(lights[i], 8, 60 + i);
+    EXPECT_GT(seen.tracked, 0.99) << i;
+    EXPECT_LT(seen.place_bias_um, 10) << i;
+    EXPECT_GT(seen.coverage, 0.91) << i;
+    covered += seen.coverage / static_cast<double>(lights.size());
+  }
+  std::printf("covered %.3f under all of them\n", covered);
+  EXPECT_GT(covered, 0.93);
+  EXPECT_LT(covered, 0.97);
 }
 
 }  // namespace
