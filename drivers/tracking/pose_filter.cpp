@@ -138,7 +138,9 @@ void PoseFilter::update(const InstrumentPose& pose, const PoseVariance& variance
     const Numbers turn = turn_.at(0);  // small again for the next step
     reference_ = from_eigen((exp_rotation(vector(turn)) * reference).normalized());
     turn_.shift(turn);
-    slide_ = std::exp(-dt / params_.slide_s) * slide_;
+    const double left = norm(slide_), most = params_.slide_most_mm_per_s * dt;
+    const double stays = std::exp(-dt / params_.slide_s);
+    slide_ = ((1 - stays) * left > most ? 1 - most / left : stays) * slide_;
     const double gap_mm = opening_.at(0)[0] * params_.hinge_lever_mm;
     closed_ = closed_ ? gap_mm < params_.opens_above_mm : gap_mm < params_.closes_below_mm;
   }

@@ -34,9 +34,10 @@ struct PoseFilterParams {
   double hinge_lever_mm = 120;    ///< from hinge to tip: the gap is the opening times this
   double closes_below_mm = 0.07;  ///< gap
   double opens_above_mm = 0.13;
-  double slide_s = 0.08;        ///< time constant of the way back after a short loss or a poor prediction
-  double slide_above_mm = 0.2;  ///< what a prediction may be off without that
-  double slide_within_s = 1.0;  ///< a loss longer than this is no longer slid over: the instrument was gone
+  double slide_s = 0.08;            ///< time constant of the way back after a short loss or a poor prediction
+  double slide_most_mm_per_s = 15;  ///< of that way, however long it is
+  double slide_above_mm = 0.2;      ///< what a prediction may be off without that
+  double slide_within_s = 1.0;      ///< a loss longer than this is no longer slid over: the instrument was gone
 };
 
 struct FilteredPose {

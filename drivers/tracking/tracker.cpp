@@ -50,6 +50,17 @@ PoseVariance variance_of(const Matrix7& covariance) {
   return v;
 }
 
+/// Without the colours that most of the cameras that see them see elsewhere: what one of them shows near the pose is
+/// another ball, whose ray happens to pass there.
+Choice uncontradicted(const FitInput& in, Choice choice) noexcept {
+  for (std::size_t m = 0; m < kMarkersEach; ++m) {
+    int used = 0, seen = 0;
+    for (std::size_t c = 0; c < kCameras; ++c) used += choice.of[m][c] >= 0, seen += (*in.sight)[m].count[c] > 0;
+    if (2 * used < seen) choice.of[m].fill(-1);
+  }
+  return choice;
+}
+
 }  // namespace
 
 struct Tracker::State {
@@ -80,7 +91,6 @@ struct Tracker::State {
     Fit fit;
     Matrix7 covariance = Matrix7::Zero();
     double sharp_sigma = 0;  // of the tip, by the views in themselves: their number, places and noise [mm]
-    bool open = false;       // the images left something to the prediction
     double cost = 0;
     double surprise = 0;  // squared sigmas between it and the prediction
   };
@@ -117,8 +127,8 @@ Tracker::State::Candidate Tracker::State::try_from(const FitInput& in, const For
   }
   const double open = c.fit.x.opening;
   if (!c.fit.ok || c.fit.rows < 8 || std::popcount(c.fit.choice.camera_bits()) < 2 ||
-      c.fit.residual_px > params.max_residual_px || open < kBelowClosed ||
-      open > (params.max_opening_deg + 3) * units::rad_per_deg)
+      c.fit.residual_px > params.max_residual_px || uncontradicted(in, c.fit.choice) != c.fit.choice ||
+      open < kBelowClosed || open > (params.max_opening_deg + 3) * units::rad_per_deg)
     return c;
   c.covariance = c.fit.information.inverse();
   if (!c.covariance.allFinite() || !(c.covariance.diagonal().minCoeff() > 0)) return c;
@@ -168,7 +178,7 @@ Tracker::State::Candidate Tracker::State::bridged(const FitInput& in, const Inst
   Candidate c;
   Prior prior{of.motion.pose(), of.motion.pose_covariance().inverse()};
   if (!prior.information.allFinite()) return c;
-  const Choice near = associate_expected(in, prior.x, of.motion.pose_covariance());
+  const Choice near = uncontradicted(in, associate_expected(in, prior.x, of.motion.pose_covariance()));
   if (near.views() == 0) return c;
   c.fit = fit(in, prior.x, near, &prior);
   if (!c.fit.ok || c.fit.choice.views() == 0 || c.fit.residual_px > params.max_residual_px) return c;
@@ -197,12 +207,19 @@ bool Tracker::State::speaks_for_itself(const Instrument& of, const Candidate& c)
          std::popcount(c.fit.choice.camera_bits()) >= 3 && c.fit.residual_px < 1.0;
 }
 
-/// Whether about the same has been said several times running.
+/// Whether about the same has been said several times running. One camera's view of an arm proves nothing: turn and
+/// opening bring that arm to any ray.
 bool Tracker::State::repeated(Instrument& of, const Candidate& c) const noexcept {
   int seen = 0;
   for (const MarkerViews& views : of.sight)
     for (const std::uint8_t n : views.count) seen += n > 0;
-  if (2 * c.fit.choice.views() <= seen) {
+  bool proven = 2 * c.fit.choice.views() > seen;
+  for (std::size_t m = 0; m < kMarkersEach; ++m) {
+    const auto& views = c.fit.choice.of[m];
+    proven &=
+        of.shape.markers[m].sign == 0 || std::count_if(views.begin(), views.end(), [](auto k) { return k >= 0; }) != 1;
+  }
+  if (!proven) {
     of.pending = 0;
     return false;
   }
@@ -230,11 +247,10 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
   // A startled hand is where nothing was expected of it: all views agree, and with the prediction hardly any do.
   const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s);
   const auto strained = [&](const Candidate& c) {
-    return 3 * c.fit.choice.views() < 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows;
+    return 3 * c.fit.choice.views() <= 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows;
   };
   if (Candidate joint = bridged(in, of); joint.ok && !(startled && strained(joint))) {
     alone = false;
-    joint.open = !seen.ok || seen.sharp_sigma >= kWeak * of.usual_sigma;
     return joint;
   }
   if (expected) return seen;
@@ -263,7 +279,7 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   if (c.ok && answered && of.leaned) of.slide += (fresh ? of.motion.pose().p : of.last.p) - c.fit.x.p;
   const double off = of.slide.norm();
   of.slide *= off > kSlide_mm ? 1 - kSlide_mm / off : 0;
-  of.leaned = !c.ok || c.open;
+  of.leaned = !c.ok || !alone;
   const bool found_elsewhere = off > kSlideFrom_mm;
   if (found_elsewhere) c.ok = false;
   for (std::size_t k = 0; k < kCameras; ++k) {

@@ -15,10 +15,12 @@
 /// or `prediction_ms` without any image of it, `lost`. A blob of the colour elsewhere in the box, with the marker
 /// itself hidden, now and then makes a triangle that the rigid model allows: such a pose lies where no hand could have
 /// got to, and while what is left of the expected one bridges the gap it does not count. A pose that nothing led up to
-/// needs the greater part of the views, and a weak one must repeat itself. A hand that is seen again elsewhere than it
-/// was foretold is not leapt to: the answered tip slides there by 0.25 mm a frame, what is left of the way being part
-/// of its covariance; from more than 2 mm off it is `lost` first. The believed covariance is scaled by how far this
-/// rig's residuals have lain from their variances.
+/// needs the greater part of the views, and a weak one must repeat itself. A colour that most cameras see elsewhere is
+/// not taken from the one whose ray passes where it is wanted, and one camera's view of an arm finds no hand: turn and
+/// opening bring an arm to any ray. A hand that is seen again elsewhere than it was foretold is not leapt to: the
+/// answered tip slides there by 0.25 mm a frame, what is left of the way being part of its covariance; from more than 2
+/// mm off it is `lost` first. The believed covariance is scaled by how far this rig's residuals have lain from their
+/// variances.
 #include <array>
 #include <cstdint>
 #include <memory>

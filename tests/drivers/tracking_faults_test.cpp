@@ -195,6 +195,26 @@ TEST(TrackingFaults, MarkersHiddenFromAllCamerasAreBridged) {
   expect_honest({.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}, 0.5, 0.8);
 }
 
+// The same in many places of the box: a ball's ray passes near a hidden marker's place sooner or later.
+TEST(TrackingFaults, BallsDoNotStandInForHiddenMarkers) {
+  const Rig rig = testing::distorted_rig();
+  const auto path = testing::demo_path(rig);
+  const Faults f{.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true};
+  int rows = 0, wrong = 0, surprised = 0, covered = 0;
+  for (std::uint64_t seed = 5; seed <= 40; ++seed) {
+    const Tally t = follow(
+        rig, [&](double s) { return path->evaluate(s); }, path->duration_s(), f, seed);
+    EXPECT_LT(t.worst_jump, 0.5) << seed << " " << t.where;
+    EXPECT_LT(t.worst_shown_jump, 0.5) << seed;
+    rows += t.tracked + t.predicted, wrong += t.wrong, surprised += t.surprised, covered += t.covered;
+  }
+  std::printf("%d rows: %d wrong, %d beyond 6 sigma, covered %.3f\n", rows, wrong, surprised,
+              static_cast<double>(covered) / rows);
+  EXPECT_EQ(wrong, 0);
+  EXPECT_LT(surprised, 6);  // of some 50 000 rows that share few faults
+  EXPECT_GT(covered, 0.93 * rows);
+}
+
 // Two arms in two cameras, the tail in one: its ray meets the circle that the arms leave it twice.
 TEST(TrackingFaults, TheMirrorImageOfAPoseIsNotTakenForIt) {
   const Rig rig = standard_rig();
