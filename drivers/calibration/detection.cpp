@@ -16,6 +16,7 @@ namespace {
 constexpr int kSearchWidthPx = 1280;         // larger images are searched smaller and refined as they are
 constexpr double kLeastContrast = 4;         // standard deviation of a picture with anything in it [0..255]
 constexpr double kLeastSquareContrast = 10;  // between black and white squares [0..255]
+constexpr double kUnclear_px = 0.4;          // that a corner moves with the window it is looked for in
 constexpr double kWidestEdge = 0.4;          // of the corners' distance: beyond it the squares run into one another
 constexpr std::size_t kLeastCharucoCorners = 6;
 
@@ -97,7 +98,11 @@ bool refine(const cv::Mat& grey, cv::Point2f& p, double window) {
   cv::cornerSubPix(grey, one, {half, half}, {-1, -1}, {cv::TermCriteria::EPS | cv::TermCriteria::COUNT, 60, 0.0005});
   const double moved = std::hypot(one[0].x - p.x, one[0].y - p.y);
   p = one[0];
-  return moved > 0 && moved < half && inside(grey, p, half);
+  // Two edges that cross are so in a smaller window, too; a glare beside them is not.
+  const int inner = std::max(2, 2 * half / 3);
+  cv::cornerSubPix(grey, one, {inner, inner}, {-1, -1}, {cv::TermCriteria::EPS | cv::TermCriteria::COUNT, 60, 0.0005});
+  const bool stays = std::hypot(one[0].x - p.x, one[0].y - p.y) < kUnclear_px;
+  return moved > 0 && moved < half && stays && inside(grey, p, half);
 }
 
 /// A grid of points in the image, rows first.
@@ -493,6 +498,9 @@ Detection BoardDetector::detect_checkerboard(const cv::Mat& grey) {
       const int a = std::max(any->cols, any->rows), b = std::min(any->cols, any->rows);
       const int c = std::max(board_.cols, board_.rows), d = std::min(board_.cols, board_.rows);
       const std::string seen = size_text(a, b);
+      // Of a blurred board any part may look like a whole one.
+      if ((a != c || b != d) && (all_blurred(grey) || edge_width(grey, *any) > kWidestEdge * any->median_spacing()))
+        return rejected(Reject::blurred, "blurred: of the board's corners only " + seen + " are to be made out");
       if (a <= c && b <= d && reaches_border(grey, *any))
         return rejected(Reject::partly_seen, "only " + seen + " of " + size_text(c, d) +
                                                  " corners are in the picture: a checkerboard must be seen whole");

@@ -29,6 +29,7 @@ constexpr std::size_t kTried = 4;       // starts that are fitted
 constexpr double kUsual = 0.05;         // share of a frame in what is usual
 constexpr double kLoudest = 10;         // one frame's residuals speak for no more than this much more noise
 constexpr double kSlideFrom_mm = 2;     // at most
+constexpr double kLeap_mm = 4;          // between frames; startled out of rest, 5 mm in 50 ms, a hand goes 3
 constexpr double kSlide_mm = 0.25;      // a frame, from where the hand was thought to be to where it is seen
 constexpr int kScaleMemory = 100;       // frames over which residuals are compared with their variances
 
@@ -280,7 +281,10 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   const double off = of.slide.norm();
   of.slide *= off > kSlide_mm ? 1 - kSlide_mm / off : 0;
   of.leaned = !c.ok || !alone;
-  const bool found_elsewhere = off > kSlideFrom_mm;
+  // So is one whose images say, against all that was expected, that it leapt.
+  const bool leapt = c.ok && answered && fresh && alone && c.surprise > kSurprise &&
+                     (of.motion.pose().p - c.fit.x.p).norm() > kLeap_mm;
+  const bool found_elsewhere = off > kSlideFrom_mm || leapt;
   if (found_elsewhere) c.ok = false;
   for (std::size_t k = 0; k < kCameras; ++k) {
     of.support.seen[k] = of.support.used[k] = 0;
