@@ -246,7 +246,10 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
   // and a bad moment leaves the noise overrated; nothing but images that are believed ever ends either.
   if (expected && seen.sharp_sigma < kWeak * of.usual_sigma) return seen;
   // A startled hand is where nothing was expected of it: all views agree, and with the prediction hardly any do.
-  const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s);
+  // Further off than any start it is rather a ball that stands in for a hidden marker, as long as the others are as
+  // expected.
+  const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s) &&
+                        (of.motion.pose().p - seen.fit.x.p).norm() < kLeap_mm;
   const auto strained = [&](const Candidate& c) {
     return 3 * c.fit.choice.views() <= 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows;
   };
