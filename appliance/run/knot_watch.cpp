@@ -1,13 +1,13 @@
 #include "appliance/run/knot_watch.hpp"
 
-#include "sim/exercise/exercise.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <utility>
+
+#include "appliance/exercise/exercise_text.hpp"
 
 namespace ligature::appliance {
 namespace {
@@ -73,12 +73,7 @@ std::optional<std::string> KnotWatch::serve() {
 }
 
 std::string KnotWatch::throws() const {
-  for (const knot::ThreadKnot& k : known_) {
-    if (k.answer.throws && !k.answer.throws->empty()) return *k.answer.throws;
-    if (const std::string_view of_name = exercise::throws_of(k.answer.name); !of_name.empty())
-      return std::string(of_name);
-  }
-  return "";
+  return throws_among(known_);
 }
 
 std::optional<nlohmann::ordered_json> KnotWatch::report() const {

@@ -18,7 +18,7 @@
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
 #include "appliance/run/event_log.hpp"
-#include "appliance/run/exercise_text.hpp"
+#include "appliance/exercise/exercise_text.hpp"
 #include "appliance/run/knot_watch.hpp"
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"

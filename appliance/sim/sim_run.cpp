@@ -13,8 +13,10 @@
 #include <optional>
 #include <string_view>
 
+#include "appliance/exercise/exercise_text.hpp"
 #include "appliance/rt/executor.hpp"
 #include "appliance/sim/history.hpp"
+#include "appliance/sim/judged_run.hpp"
 #include "appliance/sim/knot_names.hpp"
 #include "appliance/sim/output_files.hpp"
 #include "appliance/sim/plot.hpp"
@@ -256,6 +258,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   Statistics statistics(params, scenario.duration_s,
                         expects(options.expect, "holds") || expects(options.expect, "opens"));
   statistics.start(world);
+  std::optional<JudgedRun> judged;
+  if (scenario.exercise) judged.emplace(*scenario.exercise, world);
   Ending ending;
   const double calm_s = std::max(calm_from_s(params, scenario.duration_s), instruments->end_s());
   // What has inertia is slow at each turning point of its motion as well; there it does not stay slow.
@@ -293,10 +297,12 @@ Result<SimOutcome> simulate(const SimOptions& options) {
         break;
       }
       const InstrumentSample sample = instruments->at(step, static_cast<double>(step) * params.step_s);
+      if (judged) judged->control(world);
       times.begin_step();
       const StepReport report = world.step(sample);
       times.end_step();
       statistics.add(world, report);
+      if (judged) judged->look(world, params);
       count_slow(report);
       const double t_s = world.time_s();
       written = false;
@@ -325,7 +331,12 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (knots) ending.knots = *knots;
 
   SimOutcome outcome;
-  const nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
+  nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
+  if (judged) {
+    judged->finish(world, knots ? appliance::throws_among(*knots) : "");
+    report["exercise"] = appliance::exercise_report(judged->judged());
+    report["exercise"]["events"] = judged->events();
+  }
   outcome.summary = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
   outcome.table = table(report);
   const auto complain = [&outcome](const std::string& what) {

@@ -411,6 +411,11 @@ std::string table(const json& s) {
   if (const json& w = s["window_ms"]; w.contains("p50"))
     out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),
                        number(w["p99"]), number(w["max"]));
+  if (s.contains("exercise")) {
+    out += fmt::format("\nexercise '{}': {}\n", s["exercise"]["name"].get<std::string>(),
+                       s["exercise"]["state"].get<std::string>());
+    for (const json& event : s["exercise"]["events"]) out += "  " + event.get<std::string>() + "\n";
+  }
   return out;
 }
 

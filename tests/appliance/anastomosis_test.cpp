@@ -47,6 +47,12 @@ TEST(Anastomosis, TheScriptedNeedleGoesThroughBothEndsAndTheThreadFollows) {
     EXPECT_GT(double(hole["s_mm"]), before) << k;
     before = hole["s_mm"];
   }
+  // What the exercise makes of it: all but the knot.
+  const json& steps = s["exercise"]["steps"];
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_EQ(steps[k]["passed"], true) << steps[k];
+  EXPECT_EQ(steps[4]["passed"], false);
+  EXPECT_TRUE(s["exercise"]["faults"].empty()) << s["exercise"]["faults"];
+
   // The needle, the last 3 mm of 23, is out, with thread behind it.
   EXPECT_LT(double(holes[3]["s_mm"]), 15);
 }

@@ -1,4 +1,4 @@
-#include "appliance/run/exercise_text.hpp"
+#include "appliance/exercise/exercise_text.hpp"
 
 #include <fmt/format.h>
 
@@ -70,6 +70,15 @@ nlohmann::json exercise_report(const exercise::Exercise& judged) {
   for (std::size_t f = 0; f < exercise::kFaults; ++f)
     if (p.faults[f] > 0) out["faults"][std::string(name_of(static_cast<exercise::Fault>(f)))] = p.faults[f];
   return out;
+}
+
+std::string throws_among(const std::vector<knot::ThreadKnot>& knots) {
+  for (const knot::ThreadKnot& k : knots) {
+    if (k.answer.throws && !k.answer.throws->empty()) return *k.answer.throws;
+    if (const std::string_view of_name = exercise::throws_of(k.answer.name); !of_name.empty())
+      return std::string(of_name);
+  }
+  return "";
 }
 
 }  // namespace ligature::appliance

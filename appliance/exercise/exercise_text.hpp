@@ -2,7 +2,9 @@
 /// An exercise in words: for the line above the picture, the events, the reports.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
+#include "appliance/knot/threads.hpp"
 #include "sim/exercise/exercise.hpp"
 
 namespace ligature::appliance {
@@ -13,5 +15,8 @@ std::string exercise_line(const exercise::Progress& progress);
 std::string exercise_text(const exercise::Event& event);
 /// As in report.json.
 nlohmann::json exercise_report(const exercise::Exercise& exercise);
+
+/// Throws of the first of these knots that is made of any, "" where none is.
+std::string throws_among(const std::vector<knot::ThreadKnot>& knots);
 
 }  // namespace ligature::appliance

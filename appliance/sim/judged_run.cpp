@@ -1,0 +1,54 @@
+#include "appliance/sim/judged_run.hpp"
+
+#include "appliance/exercise/exercise_text.hpp"
+#include "appliance/sim/knot_names.hpp"
+
+namespace ligature::simulate {
+namespace {
+
+constexpr double kGapEvery_s = 0.1;
+constexpr double kKnotsEvery_s = 1;
+
+}  // namespace
+
+JudgedRun::JudgedRun(const config::ScenarioExercise& exercise, const world::World& world)
+    : exercise_(exercise.goal),
+      gap_(world.tissue_surfaces(), exercise.goal.first, exercise.goal.second),
+      cuts_s_(exercise.cuts_s) {
+  exercise_.start();
+}
+
+void JudgedRun::control(world::World& world) {
+  for (; next_cut_ < cuts_s_.size() && cuts_s_[next_cut_] <= world.time_s() + 1e-9; ++next_cut_) world.cut_held();
+}
+
+void JudgedRun::look(const world::World& world, const world::WorldParams& params) {
+  const double now = world.time_s();
+  if (now >= gap_at_s_ + kGapEvery_s) {
+    gap_at_s_ = now;
+    world.snapshot(scene_);
+    gap_mm_ = gap_.of(scene_);
+  }
+  if (exercise_.progress().step > exercise::Step::pull_through && now >= knots_at_s_ + kKnotsEvery_s) {
+    knots_at_s_ = now;
+    if (const auto knots = named_knots(world, params)) exercise_.tied(appliance::throws_among(*knots));
+  }
+  world.facts(facts_);
+  exercise_.look(facts_, params.step_s, gap_mm_);
+  take_events();
+}
+
+void JudgedRun::finish(const world::World& world, const std::string& throws) {
+  exercise_.tied(throws);
+  world.snapshot(scene_);
+  gap_mm_ = gap_.of(scene_);
+  world.facts(facts_);
+  exercise_.look(facts_, 0, gap_mm_);
+  take_events();
+}
+
+void JudgedRun::take_events() {
+  for (exercise::Event event; exercise_.take_event(event);) events_.push_back(appliance::exercise_text(event));
+}
+
+}  // namespace ligature::simulate

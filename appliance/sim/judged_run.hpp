@@ -1,0 +1,47 @@
+#pragma once
+/// A run of `ligature sim` that is an exercise: cut where the script says so, judged step by step.
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "config/scenario_file.hpp"
+#include "sim/contract/scene_facts.hpp"
+#include "sim/contract/scene_snapshot.hpp"
+#include "sim/exercise/exercise.hpp"
+#include "sim/exercise/gap.hpp"
+#include "sim/world/world.hpp"
+
+namespace ligature::simulate {
+
+class JudgedRun {
+ public:
+  /// The exercise begins with the run, whenever a session would.
+  JudgedRun(const config::ScenarioExercise& exercise, const world::World& world);
+
+  /// Before a step: cuts what the jaws hold, where that is due.
+  void control(world::World& world);
+  /// After it. Knots are asked for about once a second of simulated time while they matter.
+  void look(const world::World& world, const world::WorldParams& params);
+  /// With the knots as they are at the end.
+  void finish(const world::World& world, const std::string& throws);
+
+  const exercise::Exercise& judged() const { return exercise_; }
+  /// What happened, one line each: "pick_up passed after 3.2 s".
+  const std::vector<std::string>& events() const { return events_; }
+
+ private:
+  void take_events();
+
+  exercise::Exercise exercise_;
+  exercise::EndGap gap_;
+  std::vector<double> cuts_s_;
+  std::size_t next_cut_ = 0;
+  double gap_at_s_ = -1, knots_at_s_ = 0;
+  double gap_mm_ = std::numeric_limits<double>::quiet_NaN();
+  SceneFacts facts_;
+  SceneSnapshot scene_;
+  std::vector<std::string> events_;
+};
+
+}  // namespace ligature::simulate
