@@ -9,9 +9,9 @@
 
 namespace ligature::appliance {
 
-/// "2/7 PIERCE THE FIRST VESSEL FROM OUTSIDE  0:34"; at most 96 characters.
+/// "2/7 Pierce the first vessel, from outside  0:34"; at most 96 characters.
 std::string exercise_line(const exercise::Progress& progress);
-/// "pick_up passed after 3.2 s".
+/// "pick_up passed at 3.20 s".
 std::string exercise_text(const exercise::Event& event);
 /// As in report.json.
 nlohmann::json exercise_report(const exercise::Exercise& exercise);

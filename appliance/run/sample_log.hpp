@@ -17,7 +17,7 @@
 
 namespace ligature::appliance {
 
-/// What the trainee may do besides moving the forceps, by keyboard, pedal or shell.
+/// What the trainee may do besides moving the forceps, by the window's keys, or by whoever owns the session (SessionPort).
 enum class Control : std::uint8_t {
   none,
   start,  ///< go on, or begin

@@ -15,10 +15,10 @@
 
 #include "appliance/doctor/doctor.hpp"
 #include "appliance/doctor/instance_lock.hpp"
+#include "appliance/exercise/exercise_text.hpp"
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
 #include "appliance/run/event_log.hpp"
-#include "appliance/exercise/exercise_text.hpp"
 #include "appliance/run/knot_watch.hpp"
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
@@ -449,7 +449,6 @@ void Session::disk_failed(const std::string& what) {
   if (disk_broken_) return;
   disk_broken_ = true;
   log_->event(now_s(), "recording stopped, the session goes on: " + what);
-  render_->set_message("RECORDING STOPPED: DISK");
   if (writer_) writer_->give_up();
   if (recorder_) recorder_->give_up();
 }
@@ -537,13 +536,15 @@ void Session::look_after_disk() {
 
 /// What was done of the exercise, as events, and what is to be done, above the picture.
 void Session::look_after_exercise() {
-  if (!setup_.scenario.exercise) return;
-  for (exercise::Event event; pipeline_->exercise_events.pop(event);)
-    log_->event(now_s(), "exercise: " + exercise_text(event));
-  if (pipeline_->progress.fetch() || line_.empty()) {
-    const std::string line = exercise_line(pipeline_->progress.front());
-    if (!disk_broken_ && line != line_ && render_->set_message(line)) line_ = line;
+  std::string line = disk_broken_ ? "RECORDING STOPPED: DISK" : "";
+  if (setup_.scenario.exercise) {
+    for (exercise::Event event; pipeline_->exercise_events.pop(event);)
+      log_->event(now_s(), "exercise: " + exercise_text(event));
+    pipeline_->progress.fetch();
+    if (!disk_broken_) line = exercise_line(pipeline_->progress.front());
   }
+  // Refused while the last one was not taken: then again in the next round.
+  if (line != line_ && render_->set_message(line)) line_ = line;
 }
 
 void Session::make_spare_world() {
@@ -560,7 +561,8 @@ void Session::look_after_controls() {
   std::vector<Control> asked;
   if (options_.port) asked = options_.port->take_controls();
   const unsigned keys = render_->take_keys();
-  if (keys & render::key_pause) asked.push_back(halted_ ? Control::start : Control::pause);
+  const bool waiting = setup_.scenario.exercise && pipeline_->progress.front().state == exercise::State::waiting;
+  if (keys & render::key_pause) asked.push_back(halted_ || waiting ? Control::start : Control::pause);
   if (keys & render::key_cut) asked.push_back(Control::cut);
   if (keys & render::key_reset) asked.push_back(Control::reset);
   for (const Control control : asked) {

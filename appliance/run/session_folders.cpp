@@ -98,18 +98,22 @@ std::vector<std::string> prune_sessions(const fs::path& root, std::size_t most, 
   std::uintmax_t freed = 0;
   std::string first, last;
   for (const Folder& folder : all) {
-    if (left <= most && sum <= most_bytes) break;
+    // However large it is, the newest stays; what cannot go is not made up for by others.
+    if (left <= most && (sum <= most_bytes || &folder == &all.back())) break;
+    const auto keep = [&] { --left, sum -= folder.bytes; };
     const fs::path path = root / folder.name;
     const auto hold = FolderHold::take(path);
     if (!hold) {
       said.push_back(
           fmt::format("the old session {} is in use: kept beyond output.keep_sessions and keep_gb", folder.name));
+      keep();
       continue;
     }
     std::error_code failed;
     fs::remove_all(path, failed);
     if (failed) {
       said.push_back(fmt::format("the old session {} cannot be removed: {}", path.string(), failed.message()));
+      keep();
       continue;
     }
     ++removed, --left;

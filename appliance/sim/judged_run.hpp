@@ -27,7 +27,7 @@ class JudgedRun {
   void finish(const world::World& world, const std::string& throws);
 
   const exercise::Exercise& judged() const { return exercise_; }
-  /// What happened, one line each: "pick_up passed after 3.2 s".
+  /// What happened, one line each: "pick_up passed at 3.20 s".
   const std::vector<std::string>& events() const { return events_; }
 
  private:

@@ -641,6 +641,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       }
       for (const HeldVertex& h : problems[k].drive->held) led = std::max(led, systems[k].step_of(h.vertex).norm());
     }
+    sum += tools_.furthest_give();
+    visit_soft([&](const SoftBody& body) {
+      for (std::size_t v = 0; v < body.nodes(); ++v) sum += body.step()[v].sum();
+    });
     if (!std::isfinite(sum)) {
       out.finite = false;
       break;
@@ -755,6 +759,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([](SoftBody& body) { body.go_back(0.5); });
     tools_.go_back(0.5);
     motion *= 0.5;
+    tools_.place(motion);
     for (std::size_t k = 0; k < count; ++k) {
       std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
       systems[k].ask_for(motion);

@@ -70,7 +70,7 @@ class CoupledStep {
  public:
   static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
   static constexpr std::size_t kMostRings = 64;
-  static constexpr std::size_t kMostToolContacts = 512;
+  static constexpr std::size_t kMostToolContacts = 768;
 
   /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
   CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
@@ -78,8 +78,9 @@ class CoupledStep {
   /// True when strands touch, or nearly: then solve() is for all threads. @param motion bound on how far a vertex moves
   /// in this step, as far as it is known [mm]. @rt as below
   bool near(const Strand* strands, std::size_t count, double motion) noexcept;
-  /// True when strands touch bodies with a curved surface, or nearly: then solve() is for all threads, too. Begins
-  /// where bodies().known() says. @param bodies where they are at the start of the step
+  /// True when strands touch bodies with a curved surface, or tools touch soft ones, or nearly: then solve() is for all
+  /// threads, too. Begins where bodies().known() says, and the step of tools(): again only after tools().go_back(0).
+  /// @param bodies where they are at the start of the step
   bool near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept;
   /// After threads were moved each alone: false when one would have passed through a body, or touches one in the end.
   bool apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept;

@@ -114,8 +114,8 @@ size_t Coupling::keep_known(const StrandContact* contacts, const Eigen::Matrix3d
   if (same_matrix) {
     size_t old = 0;
     for (size_t i = 0; i < count; ++i) {
-      while (old < count_ && known_[old].pair < contacts[i].pair) ++old;
-      if (old == count_) break;
+      while (old < known_count_ && known_[old].pair < contacts[i].pair) ++old;
+      if (old == known_count_) break;
       const Known& known = known_[old];
       if (known.pair == contacts[i].pair && known.sa == contacts[i].sa && known.sb == contacts[i].sb &&
           known.axes == axes[i]) {
@@ -156,6 +156,7 @@ size_t Coupling::keep_known(const StrandContact* contacts, const Eigen::Matrix3d
     }
   }
   for (size_t i = 0; i < count; ++i) known_[i] = {contacts[i].pair, contacts[i].sa, contacts[i].sb, axes[i]};
+  known_count_ = count;
   stride_ = after;
   count_ = count;
   return kept;
@@ -293,7 +294,7 @@ void Coupling::build(const Strand* strands, size_t strand_count, const ThreadInv
 }
 
 void Coupling::add(size_t i, size_t j, const Eigen::Matrix3d& block) noexcept {
-  known_.clear();
+  known_count_ = 0;
   for (int r = 0; r < 3; ++r)
     for (int c = 0; c < 3; ++c) {
       const double value = i == j ? 0.5 * (block(r, c) + block(c, r)) : block(r, c);
@@ -304,7 +305,7 @@ void Coupling::add(size_t i, size_t j, const Eigen::Matrix3d& block) noexcept {
 }
 
 double Coupling::stiffen(const Along& along, double stiffness, double at, double* q) noexcept {
-  known_.clear();
+  known_count_ = 0;
   const size_t size = 3 * count_;
   double* column = responses_.data()->v;
   for (size_t i = 0; i < size; ++i) column[i] = along.of(entry(i, 0));
@@ -323,7 +324,7 @@ double Coupling::stiffen(const Along& along, double stiffness, double at, double
 }
 
 void Coupling::keep(size_t count) noexcept {
-  known_.clear();
+  known_count_ = 0;
   for (size_t i = 0; i < 3 * count; ++i)
     for (size_t j = 3 * count; j < 3 * count_; ++j) *entry(i, j) = 0;
   count_ = std::min(count_, count);

@@ -137,6 +137,7 @@ class Coupling {
   std::size_t most_contacts_ = 0, most_vertices_ = 0;
   std::vector<Line> w_;
   std::size_t stride_ = 0, count_ = 0, columns_solved_ = 0;
+  std::size_t known_count_ = 0;           ///< of known_ that hold
   std::vector<Known> known_;              ///< of the last build()                                    (contacts)
   std::vector<unsigned char> is_new_;     ///< contact's rows and columns are to be solved            (contacts)
   std::vector<std::uint32_t> kept_from_;  ///< contact's number in the last build()                   (contacts)

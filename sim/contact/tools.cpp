@@ -63,7 +63,11 @@ void Tools::begin(const Bodies& bodies) noexcept {
     t.began = t.from;
     if (!t.there) continue;
     // Never inside again: every motion is proven.
-    if (!t.free) t.free = outside(t.from, t.radius, bodies);
+    if (!t.free) {
+      t.given.setZero();
+      t.given_before.setZero();
+      t.free = outside(t.from, t.radius, bodies);
+    }
     if (!t.free) continue;
     same = same && active < active_.size() && active_[active] == k;
     if (active == active_.size()) active_.push_back(k);
@@ -161,7 +165,8 @@ void Tools::advance(double fraction) noexcept {
 void Tools::go_back(double fraction) noexcept {
   for (const std::size_t k : active_) {
     Tool& t = tools_[k];
-    t.given = t.given_before + fraction * (t.given - t.given_before);
+    // Not what a step that was not finite has made of it.
+    t.given = fraction > 0 ? Vector3d(t.given_before + fraction * (t.given - t.given_before)) : t.given_before;
   }
 }
 
@@ -180,11 +185,17 @@ void Tools::finish(double part) noexcept {
   }
 }
 
-void Tools::shorten(double fraction) noexcept {
+void Tools::shorten(double fraction, const Bodies& bodies) noexcept {
   go_back(fraction);
-  for (const std::size_t k : active_)
-    for (std::size_t i = 0; i < tools_[k].from.size(); ++i)
-      tools_[k].from[i] = tools_[k].began[i] + fraction * (tools_[k].from[i] - tools_[k].began[i]);
+  for (const std::size_t k : active_) {
+    Tool& t = tools_[k];
+    for (std::size_t i = 0; i < t.from.size(); ++i) {
+      t.from[i] = t.began[i] + fraction * (t.from[i] - t.began[i]);
+      t.now[i] = t.from[i] + t.given;
+    }
+    // The way back is not the way it came, and not proven.
+    t.free = outside(t.now, t.radius, bodies);
+  }
 }
 
 void Tools::add_to(StateHash& hash) const noexcept {

@@ -38,6 +38,8 @@ class Tools {
   /// Begins it, again where it was begun: which tools touch bodies at all.
   void begin(const Bodies& bodies) noexcept;
   bool any() const noexcept { return !strands_.empty(); }
+  /// Puts them where they are after this part of the way.
+  void place(double part) noexcept;
   double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
   double least_radius() const noexcept;
   /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
@@ -64,7 +66,7 @@ class Tools {
   /// Ends the step: this part of the way was made.
   void finish(double part) noexcept;
   /// Takes back all but a fraction of a step that was finished.
-  void shorten(double fraction) noexcept;
+  void shorten(double fraction, const Bodies& bodies) noexcept;
 
   void add_to(StateHash& hash) const noexcept;
 
@@ -79,7 +81,6 @@ class Tools {
   };
   Tool& touching(const StrandContact& at) noexcept { return tools_[active_[at.pair.strand_a]]; }
   const Tool& touching(const StrandContact& at) const noexcept { return tools_[active_[at.pair.strand_a]]; }
-  void place(double part) noexcept;
 
   std::vector<Tool> tools_;
   std::vector<std::size_t> active_;  ///< those that may touch something

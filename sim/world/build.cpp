@@ -647,6 +647,7 @@ void shape_piece(Thread& t, const Thread& from, std::size_t first_vertex, std::s
     t.needle_density = from.needle_density;
   } else {
     m.sections.stretch.clear();  // which says that there are none
+    m.sections.body_first = m.sections.body_last = 0;
     t.thinnest = from.thinnest;
     t.needle_from = t.needle_to = 0;
   }

@@ -137,9 +137,10 @@ bool World::State::cut_between_jaws(std::size_t f) noexcept {
   const std::size_t thread = grasps[f].held[0].thread;
   const Thread& from = threads[thread];
   if (from.model.closed || from.block > 1 || from.x0.size() < 3) return false;
-  std::size_t low = from.x0.size(), high = 0;
-  for (const Held& h : grasps[f].held)
-    if (h.thread == thread) low = std::min<std::size_t>(low, h.vertex), high = std::max<std::size_t>(high, h.vertex);
+  // The run of it that they hold: of a loop between the jaws not what lies outside.
+  std::size_t low = grasps[f].held[0].vertex, high = low;
+  while (low > 0 && is_held(f, static_cast<std::uint32_t>(thread), low - 1)) --low;
+  while (high + 1 < from.x0.size() && is_held(f, static_cast<std::uint32_t>(thread), high + 1)) ++high;
   const std::size_t n = from.x0.size(), vertex = std::clamp<std::size_t>((low + high) / 2, 1, n - 2);
   if (const auto [first, last] = needle_vertices(from); last > first && vertex >= first && vertex <= last) return false;
   Cut& c = spare_cuts[spare_cuts_made++];

@@ -75,6 +75,8 @@ void World::State::solve_together(StepReport& report) noexcept {
     for (Thread& t : threads) restore(t, report);
     for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
     coupled[0].bodies().contacts().clear();
+    coupled[0].tools().contacts().clear();
+    for (contact::StrandContact& c : coupled[0].rings().contacts()) c.force.setZero();
     return;
   }
   report.residual = out.residual;
@@ -155,7 +157,7 @@ void World::State::cut_motion(double fraction) noexcept {
   for (Obstacle& o : obstacles) o.body.shorten(fraction);
   undo_tissues(fraction);
   finish_tissues();
-  coupled[0].tools().shorten(fraction);
+  coupled[0].tools().shorten(fraction, all_bodies());
 }
 
 // What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does; then the
@@ -427,6 +429,7 @@ std::uint64_t World::state_hash() const noexcept {
       hash.add(c.spin);
     }
   }
+  hash.add(static_cast<std::uint64_t>(s.channels) << 32 | s.spare_cuts_made << 1 | (s.cut_wanted ? 1u : 0u));
   s.coupled[0].add_to(hash);
   for (const tissue::Tissue& t : s.tissues) t.add_to(hash);
   for (const Obstacle& o : s.obstacles) {

@@ -67,8 +67,8 @@ struct TissueMeasure {
   double contact_force_most = 0;  ///< of one contact [uN]
   int inverted = 0;               ///< elements with a corner inside out
   double volume_mm3 = 0;
-  Vec3 tool_force;              ///< of the arms of forceps on it, W [uN]
-  double tool_gap_mm = 1e9;     ///< from its surface to that of the nearest arm; negative: pressed in
+  Vec3 tool_force;           ///< of the arms of forceps on it, W [uN]
+  double tool_gap_mm = 1e9;  ///< from its surface to that of the nearest arm; negative: pressed in
 };
 
 /// One hole that a thread runs through, as of the last step.
@@ -102,8 +102,9 @@ class World {
 
   /// Advances by one step towards this sample. @rt bounded by vertices, contacts and iterations; no allocation
   StepReport step(const InstrumentSample& sample) noexcept;
-  /// The next step cuts every thread that jaws hold, in the middle of what they hold of it; both ends stay between the
-  /// jaws. Needles, closed and adaptive threads are not cut, and there are capacity.cuts in all. @rt
+  /// The next step cuts of each pair of jaws the thread that it took first, in the middle of the run of it that it
+  /// holds; both ends stay between the jaws. Needles, closed and adaptive threads are not cut, and there are
+  /// capacity.cuts in all. @rt
   void cut_held() noexcept;
   /// @rt no allocation
   void snapshot(SceneSnapshot& out) const noexcept;

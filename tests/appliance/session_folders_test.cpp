@@ -50,7 +50,14 @@ TEST_F(SessionFolders, AndUntilTheSizeFits) {
   (void)prune_sessions(root(), 100, 5999);
   EXPECT_EQ(names(), (Names{"2026-11-03T08:00:00Z"}));
   (void)prune_sessions(root(), 100, 0);
-  EXPECT_TRUE(names().empty());
+  EXPECT_EQ(names(), (Names{"2026-11-03T08:00:00Z"})) << "what was just recorded is not lost for its size";
+}
+
+TEST_F(SessionFolders, WhatCannotGoIsNotMadeUpForByOthers) {
+  make("2026-11-01T08:00:00Z", 9000), make("2026-11-02T08:00:00Z", 1000), make("2026-11-03T08:00:00Z", 1000);
+  const auto exported = FolderHold::share(root() / "2026-11-01T08:00:00Z");
+  (void)prune_sessions(root(), 100, 5000);
+  EXPECT_EQ(names().size(), 3u);
 }
 
 TEST_F(SessionFolders, WhatIsInUseStaysAndIsSaid) {
@@ -60,7 +67,7 @@ TEST_F(SessionFolders, WhatIsInUseStaysAndIsSaid) {
     const auto exported = FolderHold::share(root() / "2026-11-01T08:00:00Z");
     ASSERT_TRUE(running && exported);
     const auto said = prune_sessions(root(), 1, 1 << 30);
-    EXPECT_EQ(names(), (Names{"2026-11-01T08:00:00Z"})) << "the next oldest go in its place";
+    EXPECT_EQ(names(), (Names{"2026-11-01T08:00:00Z", "2026-11-03T08:00:00Z"})) << "kept beside the one that may stay";
     ASSERT_EQ(said.size(), 2u);
     EXPECT_NE(said[0].find("2026-11-01T08:00:00Z is in use"), std::string::npos) << said[0];
   }

@@ -132,7 +132,8 @@ TEST_F(ShellVerbRun, ARunningSessionIsLookedAtChangedExportedAndStartedAgain) {
   const Said live = shell(
       {"-c", "set profile microscope field_of_view_mm 30", "-c", "set profile title \"of a test\"", "-c", "commit"});
   EXPECT_EQ(live.code, 0) << live.err;
-  EXPECT_NE(live.out.find("in effect now: profile title, profile microscope.field_of_view_mm"), std::string::npos) << live.out;
+  EXPECT_NE(live.out.find("in effect now: profile title, profile microscope.field_of_view_mm"), std::string::npos)
+      << live.out;
   EXPECT_TRUE(answers("show log", "settings changed by a commit"));
 
   const std::string first = sessions().at(0);
@@ -150,7 +151,8 @@ TEST_F(ShellVerbRun, ARunningSessionIsLookedAtChangedExportedAndStartedAgain) {
   for (int i = 0; i < 3; ++i) {
     const Said said = shell({"-c", "restart"});
     EXPECT_EQ(said.code, 0) << said.err;
-    EXPECT_NE(said.out.find("a session runs for 0 s, from commit 3"), std::string::npos) << said.out;
+    EXPECT_NE(said.out.find("a session runs for "), std::string::npos) << said.out;
+    EXPECT_NE(said.out.find(" s, from commit 3"), std::string::npos) << said.out;
   }
   EXPECT_EQ(sessions().size(), 2u);
   EXPECT_EQ(json::parse(config::test::slurp(state() + "/sessions/" + sessions().front() + "/report.json"))["title"],
