@@ -596,7 +596,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
       const bool by_drag = in_knots < kPoorDrag * drag_force;
-      if (in_knots > (kPoorBalance)*knots_before && !by_drag)
+      if (in_knots > kPoorBalance * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);

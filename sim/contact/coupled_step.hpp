@@ -1,5 +1,6 @@
 #pragma once
-/// The implicit step of threads that touch themselves and each other: Newton's method over all of them together.
+/// The implicit step of threads that touch themselves, each other, tissue and what tools do to it: Newton's method over
+/// all of them together.
 ///
 /// One iteration: every thread is assembled and factored, with what it touches of rigid bodies inside its band; the
 /// motion that follows without a change of the forces between strands is solved for; the contacts between strands are

@@ -62,7 +62,7 @@ void Tools::begin(const Bodies& bodies) noexcept {
     t.given_before = t.given;
     t.began = t.from;
     if (!t.there) continue;
-    // Never inside again: every motion is proven.
+    // Not inside again: every motion is proven, or looked at anew (shorten).
     if (!t.free) {
       t.given.setZero();
       t.given_before.setZero();
