@@ -126,7 +126,9 @@ class Hand final : public SessionPort {
 
 // Whatever the trainee asks for, and whenever it gets to physics, the log says in which step it did.
 TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
-  RunOptions o = options(config::Pace::realtime, 5);
+  // A build that cannot keep up makes no steps between pause and start at all: there the frames wait for physics.
+  constexpr double kUnit_s = kKeepsRealTime ? 1 : 0.2;
+  RunOptions o = options(kKeepsRealTime ? config::Pace::realtime : config::Pace::lockstep, 5 * kUnit_s);
   const auto scenario = directory_ / "cut.toml";
   std::stringstream text;
   text << std::ifstream(o.profile.scenario).rdbuf();
@@ -136,20 +138,21 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   std::ofstream(scenario) << std::string(whole).insert(at + 11, "cuts = 4\n");
   o.profile.scenario = scenario;
   o.out = directory_ / "out";
-  Hand hand({{1.0, Control::pause},
-             {1.5, Control::start},
-             {2.5, Control::cut},
-             {3.0, Control::reset},
-             {4.0, Control::cut},
-             {4.2, Control::pause},
-             {4.4, Control::reset}});
+  Hand hand({{1.0 * kUnit_s, Control::pause},
+             {1.5 * kUnit_s, Control::start},
+             {2.5 * kUnit_s, Control::cut},
+             {3.0 * kUnit_s, Control::reset},
+             {4.0 * kUnit_s, Control::cut},
+             {4.2 * kUnit_s, Control::pause},
+             {4.4 * kUnit_s, Control::reset}});
   o.port = &hand;
   guard::reset();
   const json report = run(o);
   EXPECT_EQ(guard::violations(), 0u) << guard::report();
-  for (const char* what : {"control: pause", "control: start"}) EXPECT_TRUE(has_event(report, what)) << what;
+  for (const char* what : {"control: pause", "control: start", "control: cut"})
+    EXPECT_TRUE(has_event(report, what)) << what;
   if (kKeepsRealTime) {  // else a fresh scene may not be made before the session ends
-    for (const char* what : {"control: cut", "control: reset"}) EXPECT_TRUE(has_event(report, what)) << what;
+    EXPECT_TRUE(has_event(report, "control: reset"));
     EXPECT_GE(event_time(report, "control: reset"), 3.0);
   }
   const auto replayed = replay_session(o.out);
