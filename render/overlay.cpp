@@ -111,6 +111,11 @@ float Overlay::text(std::string_view text, float x, float y, float cell_px, Colo
   return x - start;
 }
 
+void Overlay::frame(std::uint32_t kept, float x, float y, float width, float height) {
+  if (size_ == capacity_) return;
+  out_[size_++] = {x, y, width, height, {}, static_cast<std::uint32_t>(Shape::film), both_eyes, kept, 0};
+}
+
 void draw_status(Overlay& overlay, const SceneSnapshot& scene, std::string_view message, int width_px, int height_px) {
   const auto width = static_cast<float>(width_px), height = static_cast<float>(height_px);
   const float cell = std::max(1.0F, std::floor(height / 300));
@@ -140,6 +145,39 @@ void draw_status(Overlay& overlay, const SceneSnapshot& scene, std::string_view 
     const float left = 0.5F * (width - w);
     overlay.add(Shape::rectangle, left - 4 * cell, margin - 4 * cell, w + 7 * cell, line + 8 * cell, {0, 0, 0, 0.6F});
     overlay.text(shown, left, margin, cell, warn);
+  }
+}
+
+void draw_sheet(Overlay& overlay, const Sheet& sheet, std::uint32_t kept, int width_px, int height_px) {
+  const auto width = static_cast<float>(width_px), height = static_cast<float>(height_px);
+  const float cell = std::max(1.0F, std::floor(std::min(height / 240, width / 320)));
+  const float row = 11 * cell, margin = 6 * cell;
+  const Colour plain{0.85F, 0.9F, 0.9F, 1}, good{0.35F, 0.85F, 0.45F, 1}, bad{1.0F, 0.45F, 0.35F, 1},
+      title{1.0F, 0.75F, 0.25F, 1}, blank{0.2F, 0.22F, 0.22F, 1};
+  const Colour colours[] = {title, plain, good, bad};
+  overlay.add(Shape::rectangle, 0, 0, width, height, {0.02F, 0.03F, 0.03F, 0.9F});
+
+  float y = 2 * margin;
+  for (const Sheet::Line& line : sheet.lines) {
+    const bool large = line.tone == Sheet::Tone::title;
+    const float size = large ? 1.5F * cell : cell;
+    const auto fits = static_cast<std::size_t>(std::max(0.0F, (width - 2 * margin) / (6 * size)));
+    overlay.text(line.view().substr(0, std::min(fits, line.view().size())), margin, y, size,
+                 colours[static_cast<std::size_t>(line.tone)]);
+    y += large ? 2 * row : row;
+  }
+  if (sheet.film.empty()) return;
+  const auto count = static_cast<float>(sheet.film.size());
+  const float gap = 2 * cell, step = std::min((width - 2 * margin) / count, 0.25F * width);
+  const float w = step - gap, h = w * height / width, top = height - margin - h - row;
+  float x = 0.5F * (width - step * count + gap);
+  for (const Sheet::Frame& frame : sheet.film) {
+    if ((kept >> frame.kept & 1U) != 0)
+      overlay.frame(frame.kept, x, top, w, h);
+    else
+      overlay.add(Shape::rectangle, x, top, w, h, blank);
+    overlay.text(frame.view(), x, top + h + 2 * cell, cell, plain);
+    x += step;
   }
 }
 

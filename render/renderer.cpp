@@ -10,6 +10,7 @@
 #include "render/overlay.hpp"
 #include "render/soft.hpp"
 #include "render/tube.hpp"
+#include "render/vulkan/film.hpp"
 #include "render/vulkan/presenter.hpp"
 #include "render/vulkan/shaders.hpp"
 
@@ -178,11 +179,11 @@ struct Renderer::State {
   Result<void> make_pipelines();
   Result<VkPipeline> make_pipeline(ShaderName vertex, ShaderName fragment, int kind);
   Result<void> make_shades();
-  Outcome frame(const SceneSnapshot* scene, std::string_view message) noexcept;
+  Outcome frame(const SceneSnapshot* scene, const Words& words) noexcept;
   void write_scene(const SceneSnapshot& scene);
   void write_vessel_shadow(std::size_t& rings);
   void write_forceps(std::size_t i, const SnapshotForceps& forceps, std::size_t& rings);
-  void record(bool scene);
+  void record(bool scene, int keep);
   void draw_scene(const Pass& pass);
   void draw_soft(std::int32_t eye);
   void draw_threads(std::int32_t eye);
@@ -208,6 +209,7 @@ struct Renderer::State {
   Image tissue_shade, tool_shade;  ///< depths as the key light sees them; one pixel where there is no tissue
   VkSampler shade_sampler = VK_NULL_HANDLE;
   std::uint32_t shade_size = 1;
+  Film film;
   VkDescriptorSetLayout set_layout = VK_NULL_HANDLE;
   VkDescriptorPool pool = VK_NULL_HANDLE;
   VkDescriptorSet set = VK_NULL_HANDLE;
@@ -271,6 +273,9 @@ Result<void> Renderer::State::open() {
   if (auto r = make_passes(); !r) return r;
   if (auto r = make_geometry(); !r) return r;
   if (auto r = make_shades(); !r) return r;
+  auto made_film = Film::create(*device, eyes.width, eyes.height);
+  if (!made_film) return unexpected(made_film.error());
+  film = std::move(*made_film);
   if (auto r = make_pipelines(); !r) return r;
 
   VkCommandPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
@@ -548,13 +553,14 @@ Result<VkPipeline> Renderer::State::make_pipeline(ShaderName vertex, ShaderName 
 
 Result<void> Renderer::State::make_pipelines() {
   const VkShaderStageFlags both = VK_SHADER_STAGE_VERTEX_BIT | VK_SHADER_STAGE_FRAGMENT_BIT;
-  const std::array<VkDescriptorSetLayoutBinding, 6> bindings{{
+  const std::array<VkDescriptorSetLayoutBinding, 7> bindings{{
       {0, VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1, both, nullptr},
       {1, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT, nullptr},
       {2, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, both, nullptr},
       {3, VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 1, VK_SHADER_STAGE_VERTEX_BIT, nullptr},
       {4, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
       {5, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
+      {6, VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 1, VK_SHADER_STAGE_FRAGMENT_BIT, nullptr},
   }};
   VkDescriptorSetLayoutCreateInfo set_info{VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO};
   set_info.bindingCount = static_cast<std::uint32_t>(bindings.size());
@@ -562,7 +568,7 @@ Result<void> Renderer::State::make_pipelines() {
   VkResult r = device->vk.vkCreateDescriptorSetLayout(device->handle, &set_info, nullptr, &set_layout);
   const std::array<VkDescriptorPoolSize, 3> sizes{{{VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER, 1},
                                                    {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, 3},
-                                                   {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 2}}};
+                                                   {VK_DESCRIPTOR_TYPE_COMBINED_IMAGE_SAMPLER, 3}}};
   VkDescriptorPoolCreateInfo pool_info{VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
   pool_info.maxSets = 1;
   pool_info.poolSizeCount = static_cast<std::uint32_t>(sizes.size());
@@ -588,10 +594,11 @@ Result<void> Renderer::State::make_pipelines() {
                                                        {rings.handle(), 0, VK_WHOLE_SIZE},
                                                        {marks.handle(), 0, VK_WHOLE_SIZE},
                                                        {corners.handle(), 0, VK_WHOLE_SIZE}}};
-  const std::array<VkDescriptorImageInfo, 2> images{
+  const std::array<VkDescriptorImageInfo, 3> images{
       {{shade_sampler, tissue_shade.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL},
-       {shade_sampler, tool_shade.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL}}};
-  std::array<VkWriteDescriptorSet, 6> writes{};
+       {shade_sampler, tool_shade.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL},
+       {film.sampler(), film.view(), VK_IMAGE_LAYOUT_SHADER_READ_ONLY_OPTIMAL}}};
+  std::array<VkWriteDescriptorSet, 7> writes{};
   for (std::uint32_t i = 0; i < writes.size(); ++i) {
     writes[i].sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET;
     writes[i].dstSet = set;
@@ -913,13 +920,14 @@ void Renderer::State::draw_scene(const Pass& pass) {
   }
 }
 
-void Renderer::State::record(bool scene) {
+void Renderer::State::record(bool scene, int keep) {
   const VolkDeviceTable& vk = device->vk;
   VkCommandBufferBeginInfo begin{VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO};
   begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
   vk.vkBeginCommandBuffer(commands, &begin);
   vk.vkCmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_GRAPHICS, layout, 0, 1, &set, 0, nullptr);
   record_shades(scene);
+  film.begin(commands);
   constexpr VkPipelineStageFlags2 colour_stage = VK_PIPELINE_STAGE_2_COLOR_ATTACHMENT_OUTPUT_BIT;
   constexpr VkPipelineStageFlags2 depth_stages =
       VK_PIPELINE_STAGE_2_EARLY_FRAGMENT_TESTS_BIT | VK_PIPELINE_STAGE_2_LATE_FRAGMENT_TESTS_BIT;
@@ -973,10 +981,11 @@ void Renderer::State::record(bool scene) {
                   VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
   }
   presenter->record(commands, eyes);
+  if (keep >= 0) film.keep(commands, eyes, static_cast<std::uint32_t>(keep));
   vk.vkEndCommandBuffer(commands);
 }
 
-Outcome Renderer::State::frame(const SceneSnapshot* scene, std::string_view message) noexcept {
+Outcome Renderer::State::frame(const SceneSnapshot* scene, const Words& words) noexcept {
   timing.begin_ns = timing.submit_ns = timing.complete_ns = now_ns();
   if (lost) return Outcome::lost;
   if (params.presenter == "none") return Outcome::presented;
@@ -991,7 +1000,12 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, std::string_view mess
   Overlay overlay(marks.as<Mark>(), kMaxMarks);
   if (scene != nullptr) {
     write_scene(*scene);
-    if (params.status_overlay) draw_status(overlay, *scene, message, params.eye_width_px, params.eye_height_px);
+    // What is kept is the scene alone.
+    const bool said = words.keep < 0;
+    if (params.status_overlay && said)
+      draw_status(overlay, *scene, words.message, params.eye_width_px, params.eye_height_px);
+    if (words.sheet != nullptr && !words.sheet->empty() && said)
+      draw_sheet(overlay, *words.sheet, film.kept_bits(), params.eye_width_px, params.eye_height_px);
   } else {
     write_scene(SceneSnapshot{});
     const MicroscopeParams& m = params.microscope;
@@ -1003,7 +1017,7 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, std::string_view mess
   const VolkDeviceTable& vk = device->vk;
   r = vk.vkResetCommandPool(device->handle, command_pool, 0);
   if (r != VK_SUCCESS) return give_up();
-  record(scene != nullptr);
+  record(scene != nullptr, words.keep < static_cast<int>(kFilmFrames) ? words.keep : -1);
 
   VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
   command_info.commandBuffer = commands;
@@ -1024,6 +1038,7 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, std::string_view mess
   if (r == VK_SUCCESS) r = vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE, kFrameTimeout_ns);
   if (r == VK_SUCCESS) r = vk.vkResetFences(device->handle, 1, &fence);
   if (r == VK_SUCCESS) r = presenter->finish();
+  if (r == VK_SUCCESS && words.keep >= 0) r = film.finish();
   timing.complete_ns = now_ns();
   return r == VK_SUCCESS ? Outcome::presented : give_up();
 }
@@ -1044,13 +1059,17 @@ Result<std::unique_ptr<Renderer>> Renderer::create(const RenderParams& params, s
     warm_up->forceps[i].status = i == 0 ? TrackStatus::tracked : TrackStatus::predicted;
     warm_up->forceps[i].X_WT.p = {0, 0, 5};
   }
-  if (state->frame(warm_up.get(), "-") == Outcome::lost)
+  if (state->frame(warm_up.get(), {.message = "-"}) == Outcome::lost)
     return unavailable("the Vulkan device " + state->info.device + " fails at its first picture: set device = \"cpu\"");
   return std::unique_ptr<Renderer>(new Renderer(std::move(state)));
 }
 
-Outcome Renderer::render(const SceneSnapshot& scene, std::string_view message) noexcept {
-  return state_->frame(&scene, message);
+Outcome Renderer::render(const SceneSnapshot& scene, const Words& words) noexcept {
+  return state_->frame(&scene, words);
+}
+PictureView Renderer::kept(std::size_t frame, Eye eye) const {
+  return frame < kFilmFrames && state_->film.kept(frame) ? state_->film.picture(frame, static_cast<std::size_t>(eye))
+                                                         : PictureView{};
 }
 Outcome Renderer::render_test_picture() noexcept {
   return state_->frame(nullptr, {});

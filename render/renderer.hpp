@@ -11,6 +11,7 @@
 
 #include "render/optics.hpp"
 #include "render/params.hpp"
+#include "render/sheet.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/scene_snapshot.hpp"
 
@@ -21,6 +22,13 @@ enum Key : unsigned {
   key_pause = 1u << 0,  ///< space: halt, and go on
   key_cut = 1u << 1,    ///< c
   key_reset = 1u << 2,  ///< r
+};
+
+/// What is said over a picture, and whether it is kept.
+struct Words {
+  std::string_view message{};    ///< one line above the picture, "" = none; at most 96 characters are shown
+  const Sheet* sheet = nullptr;  ///< over all of it; null or empty: none
+  int keep = -1;  ///< keep this picture, small, as frame 0 to kFilmFrames - 1; then without words; below 0: do not
 };
 
 enum class Outcome {
@@ -60,13 +68,14 @@ class Renderer {
   ~Renderer();
 
   /// Both eyes of this snapshot; returns when the picture is complete.
-  /// @param message one line above the picture, "" = none; at most 96 characters are shown
   /// @rt no allocation and no lock of our own; bounded; the driver's calls are exempt
-  Outcome render(const SceneSnapshot& scene, std::string_view message = {}) noexcept;
+  Outcome render(const SceneSnapshot& scene, const Words& words = {}) noexcept;
   /// Which eye is which, alignment, convergence and brightness, through the same presenter.
   Outcome render_test_picture() noexcept;
 
   PictureView picture() const;
+  /// A picture that was kept (Words::keep), a quarter as wide and high; empty where none was.
+  PictureView kept(std::size_t frame, Eye eye) const;
   const FrameTiming& timing() const;
   const RendererInfo& info() const;
   const std::string& version_line() const;

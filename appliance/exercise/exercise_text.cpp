@@ -19,9 +19,13 @@ nlohmann::json known(double value) {
 
 }  // namespace
 
+std::string clock_text(double time_s) {
+  const auto seconds = static_cast<int>(time_s);
+  return fmt::format("{}:{:02}", seconds / 60, seconds % 60);
+}
+
 std::string exercise_line(const exercise::Progress& p) {
-  const auto seconds = static_cast<int>(p.time_s);
-  const std::string clock = fmt::format("{}:{:02}", seconds / 60, seconds % 60);
+  const std::string clock = clock_text(p.time_s);
   if (p.state == State::waiting) return "Ready: start when you are";
   if (p.state == State::passed) return fmt::format("Done in {}, {} mistakes", clock, p.fault_count);
   if (p.state == State::failed) return fmt::format("Failed: {}. Reset to begin anew", text_of(p.fault));
@@ -47,13 +51,12 @@ std::string exercise_text(const Event& e) {
   return "";
 }
 
-nlohmann::json exercise_report(const exercise::Exercise& judged) {
-  const exercise::Progress& p = judged.progress();
-  nlohmann::json out{{"name", judged.goal().name},
+nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progress& p, std::string_view throws) {
+  nlohmann::json out{{"name", goal.name},
                      {"state", name_of(p.state)},
                      {"time_s", p.time_s},
-                     {"throws_asked", judged.goal().throws},
-                     {"throws", judged.knot()},
+                     {"throws_asked", goal.throws},
+                     {"throws", throws},
                      {"tail_mm", known(p.tail_mm)},
                      {"gap_mm", known(p.gap_mm)},
                      {"gap_at_end_mm", known(p.gap_at_end_mm)},

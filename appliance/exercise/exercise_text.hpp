@@ -2,6 +2,7 @@
 /// An exercise in words: for the line above the picture, the events, the reports.
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "appliance/knot/threads.hpp"
@@ -9,12 +10,14 @@
 
 namespace ligature::appliance {
 
+/// "0:34".
+std::string clock_text(double seconds);
 /// "2/7 Pierce the first vessel, from outside  0:34"; at most 96 characters.
 std::string exercise_line(const exercise::Progress& progress);
 /// "pick_up passed at 3.20 s".
 std::string exercise_text(const exercise::Event& event);
-/// As in report.json.
-nlohmann::json exercise_report(const exercise::Exercise& exercise);
+/// As in report.json. @param throws what was tied, "" nothing
+nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progress& progress, std::string_view throws);
 
 /// Throws of the first of these knots that is made of any, "" where none is.
 std::string throws_among(const std::vector<knot::ThreadKnot>& knots);

@@ -192,6 +192,15 @@ class RenderLoop {
   void give_renderer(std::unique_ptr<render::Renderer> renderer);
   /// One line shown above the picture, at most 96 characters; false = the last one is still on its way.
   bool set_message(std::string_view text);
+  /// What an exercise ended with, over the picture; an empty sheet takes it away.
+  void set_sheet(const render::Sheet& sheet) {
+    sheets_.back() = sheet;
+    sheets_.publish();
+  }
+  /// The next picture that is free to is kept, small. @pre frame < render::kFilmFrames
+  void keep_picture(std::size_t frame) { keep_.fetch_or(1U << frame, std::memory_order_relaxed); }
+  /// What it drew with, when run() is over; null when that was lost.
+  const render::Renderer* renderer() const { return renderer_.get(); }
   /// Zoom, eye distance and the like from the next picture on. One that is out of range changes nothing.
   void set_microscope(const render::MicroscopeParams& microscope) {
     microscopes_.back() = microscope;
@@ -217,8 +226,9 @@ class RenderLoop {
   std::atomic<render::Renderer*> discarded_{nullptr};
   rt::Link<Message> messages_{rt::LinkMode::newest};
   rt::TripleBuffer<render::MicroscopeParams> microscopes_;
+  rt::TripleBuffer<render::Sheet> sheets_;
   std::atomic<bool> wanted_{false}, close_requested_{false};
-  std::atomic<unsigned> keys_{0};
+  std::atomic<unsigned> keys_{0}, keep_{0};
   std::atomic<std::uint64_t> presented_{0}, lost_{0};
 };
 

@@ -1,3 +1,5 @@
+#include <bit>
+
 #include "appliance/run/loops.hpp"
 
 namespace ligature::appliance {
@@ -75,10 +77,16 @@ void RenderLoop::run() noexcept {
       ++next_lost;
       renderer_->inject_lost();
     }
+    sheets_.fetch();
+    render::Words words{{message.text.data(), message.size}, &sheets_.front()};
+    if (const unsigned wanted = keep_.load(std::memory_order_relaxed); wanted != 0) {
+      words.keep = std::countr_zero(wanted);
+      keep_.fetch_and(~(1U << words.keep), std::memory_order_relaxed);
+    }
     render::Outcome outcome;
     {
       rt::RtExempt exempt("vulkan");
-      outcome = renderer_->render(in.scene, {message.text.data(), message.size});
+      outcome = renderer_->render(in.scene, words);
     }
     const std::int64_t presented = rt::monotonic_now_ns();
     monitor_.stage("render", presented);

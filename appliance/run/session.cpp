@@ -19,6 +19,7 @@
 #include "appliance/rt/thread.hpp"
 #include "appliance/run/camera_recorder.hpp"
 #include "appliance/run/event_log.hpp"
+#include "appliance/run/exercise_watch.hpp"
 #include "appliance/run/knot_watch.hpp"
 #include "appliance/run/loops.hpp"
 #include "appliance/run/picture_writer.hpp"
@@ -215,6 +216,7 @@ class Session {
   std::unique_ptr<TrackingLoop> tracking_;
   std::unique_ptr<PhysicsLoop> physics_;
   std::unique_ptr<RenderLoop> render_;
+  std::unique_ptr<ExerciseWatch> exercise_;  ///< where there is one
   std::unique_ptr<PictureWriter> writer_;
   std::unique_ptr<CameraRecorder> recorder_;
   std::string renderer_line_;
@@ -323,6 +325,7 @@ Result<void> Session::make_parts() {
   render_ =
       std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
   renderers_made_ = 1;
+  if (s.goal) exercise_ = std::make_unique<ExerciseWatch>(*s.goal, *render_);
 
   if (record) {  // first: a folder that cannot be used must not cost the session that --out still holds
     auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
@@ -538,9 +541,12 @@ void Session::look_after_disk() {
 void Session::look_after_exercise() {
   std::string line = disk_broken_ ? "RECORDING STOPPED: DISK" : "";
   if (setup_.scenario.exercise) {
-    for (exercise::Event event; pipeline_->exercise_events.pop(event);)
-      log_->event(now_s(), "exercise: " + exercise_text(event));
     pipeline_->progress.fetch();
+    for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
+      log_->event(now_s(), "exercise: " + exercise_text(event));
+      exercise_->happened(event, knots_.names(), knots_.throws());
+    }
+    exercise_->look(pipeline_->progress.front());
     if (!disk_broken_) line = exercise_line(pipeline_->progress.front());
   }
   // Refused while the last one was not taken: then again in the next round.
@@ -560,7 +566,11 @@ void Session::look_after_controls() {
   delete pipeline_->worn_world.exchange(nullptr, std::memory_order_acq_rel);
   std::vector<Control> asked;
   if (options_.port) asked = options_.port->take_controls();
-  const unsigned keys = render_->take_keys();
+  unsigned keys = render_->take_keys();
+  if (exercise_ && exercise_->over() && (keys & render::key_pause) != 0) {
+    exercise_->toggle_result();
+    keys &= ~static_cast<unsigned>(render::key_pause);
+  }
   const bool waiting = setup_.scenario.exercise && pipeline_->progress.front().state == exercise::State::waiting;
   if (keys & render::key_pause) asked.push_back(halted_ || waiting ? Control::start : Control::pause);
   if (keys & render::key_cut) asked.push_back(Control::cut);
@@ -777,7 +787,10 @@ json Session::make_report() {
                         {"tool_lag_max_mm", totals.held_lag_max_mm}};
   const auto knots = knots_.report();
   report["knots"] = knots ? json::parse(knots->dump()) : json(nullptr);
-  if (const exercise::Exercise* judged = physics_->exercise()) report["exercise"] = exercise_report(*judged);
+  if (const exercise::Exercise* judged = physics_->exercise()) {
+    report["exercise"] = exercise_report(judged->goal(), judged->progress(), judged->knot());
+    report["attempts"] = exercise_->attempts();
+  }
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
   json exemptions = json::object();
@@ -813,6 +826,14 @@ Result<RunOutcome> Session::run() {
     if (recorder_->skipped() > 0)
       log_->event(now_s(),
                   fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
+  }
+
+  if (exercise_ && !options_.out.empty()) {
+    const std::filesystem::path film = options_.out / "exercise.png";
+    if (const auto saved = exercise_->write_film(film, physics_->exercise()->progress()); !saved)
+      log_->event(now_s(), saved.error().message);
+    else if (*saved)
+      outputs_.push_back(film);
   }
 
   RunOutcome outcome;

@@ -5,21 +5,18 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <opencv2/imgproc.hpp>
 #include <utility>
 
 #include "appliance/sim/output_files.hpp"
 #include "appliance/version.hpp"
 #include "config/scenario_picture.hpp"
-#include "render/picture_file.hpp"
+#include "render/film_strip.hpp"
 #include "render/renderer.hpp"
 
 namespace ligature::simulate {
 namespace {
 
 constexpr int kWidth = 560, kHeight = 420;  // of one eye's picture, where no profile says otherwise [px]
-constexpr int kGap = 6;                     // between pictures [px]
-constexpr int kMostAcross = 1700;           // of a strip, then it goes on in the next row [px]
 
 struct Bounds {
   Vec3 low{std::numeric_limits<double>::infinity(), std::numeric_limits<double>::infinity(),
@@ -60,7 +57,7 @@ struct Film::State {
   double shown_s = -1;  // time of the last picture
   std::unique_ptr<render::Renderer> renderer;
   SceneSnapshot scene;
-  std::vector<cv::Mat> pictures;
+  render::FilmStrip strip;
 
   Result<void> draw(const world::World& world);
 };
@@ -70,14 +67,8 @@ Result<void> Film::State::draw(const world::World& world) {
   if (renderer->render(scene) == render::Outcome::lost)
     return failure("--film: the picture was lost: run `ligature doctor` for the state of the device");
   const render::PictureView view = renderer->picture();
-  const cv::Mat both(view.height_px, view.width_px, CV_8UC4, const_cast<std::uint8_t*>(view.bgra), view.stride_bytes);
-  cv::Mat picture = (options.both_eyes ? both : both.colRange(0, view.width_px / 2)).clone();
-  const double size = std::max(0.4, picture.rows / 800.0);
-  const std::string text = fmt::format("{:.2f} s", world.time_s());
-  const cv::Point at(static_cast<int>(16 * size), static_cast<int>(32 * size));
-  for (const auto& [colour, width] : {std::pair{cv::Scalar(0, 0, 0, 255), 4}, {cv::Scalar(235, 240, 240, 255), 1}})
-    cv::putText(picture, text, at, cv::FONT_HERSHEY_SIMPLEX, size, colour, width, cv::LINE_AA);
-  pictures.push_back(std::move(picture));
+  const render::PictureView left{view.bgra, view.width_px / 2, view.height_px, view.stride_bytes};
+  strip.add(options.both_eyes ? view : left, fmt::format("{:.2f} s", world.time_s()));
   shown_s = world.time_s();
   return {};
 }
@@ -146,18 +137,8 @@ Result<void> Film::finish(const world::World& world, const std::string& comment)
   State& s = *state_;
   if (s.next < s.times_s.size() && world.time_s() > s.shown_s)
     if (auto drawn = s.draw(world); !drawn) return drawn;
-  if (s.pictures.empty()) return failure("--film-times: the run ended before the first picture");
-  const int width = s.pictures.front().cols, height = s.pictures.front().rows;
-  const auto count = static_cast<int>(s.pictures.size());
-  const int most = std::max(1, (kMostAcross + kGap) / (width + kGap));
-  const int rows = (count + most - 1) / most, columns = (count + rows - 1) / rows;
-  cv::Mat strip(rows * (height + kGap) + kGap, columns * (width + kGap) + kGap, CV_8UC4,
-                cv::Scalar(255, 255, 255, 255));
-  for (int i = 0; i < count; ++i)
-    s.pictures[static_cast<std::size_t>(i)].copyTo(
-        strip(cv::Rect(kGap + i % columns * (width + kGap), kGap + i / columns * (height + kGap), width, height)));
-  const render::PictureView view{strip.data, strip.cols, strip.rows, strip.step};
-  if (auto saved = render::write_png(s.options.file, view, s.renderer->version_line(), comment); !saved)
+  if (s.strip.empty()) return failure("--film-times: the run ended before the first picture");
+  if (auto saved = s.strip.write(s.options.file, s.renderer->version_line(), comment); !saved)
     return failure(saved.error().message);
   return {};
 }

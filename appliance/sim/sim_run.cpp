@@ -334,7 +334,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
   if (judged) {
     judged->finish(world, knots ? appliance::throws_among(*knots) : "");
-    report["exercise"] = appliance::exercise_report(judged->judged());
+    report["exercise"] =
+        appliance::exercise_report(judged->judged().goal(), judged->judged().progress(), judged->judged().knot());
     report["exercise"]["events"] = judged->events();
   }
   outcome.summary = report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace);

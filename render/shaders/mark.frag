@@ -2,6 +2,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "frame.glsl"
 layout(std430, set = 0, binding = 2) readonly buffer Marks { Mark marks[]; };
+layout(set = 0, binding = 6) uniform sampler2DArray film;   // 4 x 2 pictures, a layer an eye
 layout(location = 0) in vec2 at;
 layout(location = 1) flat in int index;
 layout(location = 0) out vec4 colour;
@@ -22,6 +23,13 @@ void main() {
     if (set == 0u) discard;
   } else if (shape == 4u) {
     c *= at.x;
+  }
+  if (shape == 5u) {
+    vec2 tile = vec2(mark.kind.z % 4u, mark.kind.z / 4u);
+    // Never a neighbour's colour: half a texel is left out all round.
+    vec2 inset = 0.5 / (vec2(textureSize(film, 0).xy) / vec2(4.0, 2.0));
+    colour = vec4(texture(film, vec3((tile + clamp(at, inset, 1.0 - inset)) / vec2(4.0, 2.0), EYE)).rgb, 1.0);
+    return;
   }
   colour = vec4(linear(c), alpha);
 }

@@ -194,6 +194,35 @@ TEST_F(Pipeline, AnExerciseIsJudgedShownAndReported) {
   EXPECT_TRUE(replay_session(o.out));
 }
 
+TEST_F(Pipeline, AnEndedExerciseIsAnAttemptWithAFilm) {
+  RunOptions o = options(config::Pace::lockstep, 3);
+  std::stringstream text;
+  text << std::ifstream(o.profile.scenario).rdbuf();
+  const std::string whole = text.str();
+  const std::size_t at = whole.find("[capacity]\n");
+  ASSERT_NE(at, std::string::npos);
+  o.profile.scenario = directory_ / "cut_early.toml";
+  std::ofstream(o.profile.scenario)
+      << std::string(whole).insert(at + 11, "cuts = 2\n")
+      << "\n[[needle]]\nthread = \"suture\"\narc_mm = 2\n[[tissue]]\nname = \"a\"\nshape = \"vessel\"\nlength_mm = "
+         "1\nalong = 2\naround = 8\np_WV_mm = [-2.5, 30, "
+         "2]\n"
+         "[[tissue]]\nname = \"b\"\nshape = \"vessel\"\nlength_mm = 1\nalong = 2\naround = 8\np_WV_mm = [2.5, 30, 2]\n"
+         "[exercise]\nname = \"Hasty\"\nthread = \"suture\"\nfirst = \"a\"\nsecond = \"b\"\ncuts_s = [2.6]\n";
+  o.out = directory_ / "out";
+  guard::reset();
+  const json report = run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  ASSERT_EQ(report["attempts"].size(), 1u);
+  const json& attempt = report["attempts"][0];
+  EXPECT_EQ(attempt["state"], "failed");
+  EXPECT_EQ(attempt["faults"]["cut_early"], 1);
+  EXPECT_NEAR(attempt["time_s"].get<double>(), 2.6, 0.02);
+  EXPECT_EQ(attempt["name"], "Hasty");
+  EXPECT_TRUE(std::filesystem::exists(o.out / "exercise.png"));
+  EXPECT_TRUE(replay_session(o.out));
+}
+
 TEST_F(Pipeline, LockstepGivesTheSameStateEveryTimeOnEitherCore) {
   constexpr double kDuration_s = kKeepsRealTime ? 2.5 : 0.5;  // a race shows at once, and slow builds are slow
   std::string first;

@@ -32,7 +32,7 @@ Pixels copy(const PictureView& p) {
   return {p.bgra, p.bgra + p.stride_bytes * static_cast<std::size_t>(p.height_px)};
 }
 Pixels draw(Renderer& renderer, const SceneSnapshot& scene, std::string_view message = {}) {
-  EXPECT_EQ(renderer.render(scene, message), Outcome::presented);
+  EXPECT_EQ(renderer.render(scene, {.message = message}), Outcome::presented);
   EXPECT_EQ(renderer.validation_messages(), 0U) << renderer.first_validation_message();
   return copy(renderer.picture());
 }
@@ -235,6 +235,69 @@ TEST_F(RendererShared, ZoomEnlargesAndRefusesNonsense) {
   ASSERT_FALSE(refused);
   EXPECT_NE(refused.error().message.find("field_of_view_mm"), std::string::npos);
   ASSERT_TRUE(renderer().set_microscope(usual));
+  EXPECT_EQ(before, draw(renderer(), *scene));
+}
+
+TEST_F(RendererShared, AKeptPictureIsThePictureOfTheSceneMadeSmall) {
+  const auto scene = demo_scene();
+  const Pixels plain = draw(renderer(), *scene);
+  ASSERT_EQ(renderer().render(*scene, {.message = "NOT IN IT", .keep = 5}), Outcome::presented);
+  EXPECT_EQ(renderer().validation_messages(), 0U) << renderer().first_validation_message();
+  EXPECT_FALSE(renderer().kept(4, Eye::left));
+  const int width = renderer().picture().width_px;
+  for (const Eye eye : {Eye::left, Eye::right}) {
+    const PictureView kept = renderer().kept(5, eye);
+    ASSERT_TRUE(kept);
+    ASSERT_EQ(kept.width_px, 80);
+    ASSERT_EQ(kept.height_px, 60);
+    // A quarter of the picture: the mean of 4 x 4 pixels, which a driver may take from the middle four alone.
+    double error = 0;
+    for (int y = 0; y < 60; ++y)
+      for (int x = 0; x < 80; ++x)
+        for (int c = 0; c < 3; ++c) {
+          double mean = 0;
+          for (const int dy : {1, 2})
+            for (const int dx : {1, 2})
+              mean += plain[static_cast<std::size_t>(
+                  4 * ((4 * y + dy) * width + 4 * x + dx + (eye == Eye::right ? width / 2 : 0)) + c)];
+          error += std::abs(
+              mean / 4 -
+              kept.bgra[static_cast<std::size_t>(y) * kept.stride_bytes + static_cast<std::size_t>(4 * x + c)]);
+        }
+    EXPECT_LT(error / (60 * 80 * 3), 2) << "mean difference of a byte";
+  }
+}
+
+TEST_F(RendererShared, ASheetShowsKeptPicturesToEachEyeAndGoesAway) {
+  const auto scene = demo_scene();
+  const Pixels before = draw(renderer(), *scene);
+  ASSERT_EQ(renderer().render(*scene, {.keep = 1}), Outcome::presented);
+  Sheet sheet;
+  sheet.add(Sheet::Tone::title, "Done");
+  sheet.add_frame(1, "1");
+  sheet.add_frame(7, "never kept");
+  ASSERT_EQ(renderer().render(*scene, {.sheet = &sheet}), Outcome::presented);
+  EXPECT_EQ(renderer().validation_messages(), 0U) << renderer().first_validation_message();
+  const Pixels shown = copy(renderer().picture());
+  // Two frames of 78 x 58.5 px side by side in the middle, above their captions.
+  const int top = 164, left = 81, width = renderer().picture().width_px;
+  for (const Eye eye : {Eye::left, Eye::right}) {
+    const PictureView kept = renderer().kept(1, eye);
+    const int offset = eye == Eye::right ? width / 2 : 0;
+    double error = 0;
+    for (int y = 10; y < 50; ++y)
+      for (int x = 10; x < 70; ++x)
+        error +=
+            std::abs(int{shown[static_cast<std::size_t>(4 * ((top + y) * width + left + x + offset))]} -
+                     int{kept.bgra[static_cast<std::size_t>(y) * kept.stride_bytes + 4U * static_cast<unsigned>(x)]});
+    EXPECT_LT(error / 2400, 12) << "the kept picture stands there";
+    const Bgr blank = pixel(renderer().picture(), eye, 200, 190);
+    EXPECT_LT(std::max({blank.b, blank.g, blank.r}) - std::min({blank.b, blank.g, blank.r}), 12) << "never kept";
+  }
+  // The picture behind it is dark.
+  double bright_before = 0, bright = 0;
+  for (std::size_t i = 0; i < shown.size() / 2; ++i) bright_before += before[i], bright += shown[i];
+  EXPECT_LT(bright, 0.75 * bright_before);
   EXPECT_EQ(before, draw(renderer(), *scene));
 }
 

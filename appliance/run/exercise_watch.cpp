@@ -1,0 +1,69 @@
+#include "appliance/run/exercise_watch.hpp"
+
+#include <fmt/format.h>
+
+#include "appliance/exercise/exercise_text.hpp"
+#include "appliance/exercise/result_sheet.hpp"
+#include "render/film_strip.hpp"
+
+namespace ligature::appliance {
+
+using exercise::Event;
+using exercise::State;
+
+void ExerciseWatch::happened(const Event& event, std::string_view knot, std::string_view throws) {
+  const bool ends = event.kind == Event::Kind::passed || event.kind == Event::Kind::failed;
+  if (event.kind == Event::Kind::step_passed) render_.keep_picture(static_cast<std::size_t>(event.step));
+  if (ends) render_.keep_picture(kLastFrame);
+  // Once it is cut its pieces may be named no more.
+  const bool tied = event.kind == Event::Kind::step_passed && event.step == exercise::Step::last_throw;
+  if (tied || (ends && throws_.empty())) {
+    knot_ = knot;
+    throws_ = throws;
+  }
+  if (event.kind == Event::Kind::step_undone && event.step <= exercise::Step::last_throw) knot_ = throws_ = "";
+}
+
+void ExerciseWatch::reset() {
+  over_ = aside_ = false;
+  knot_ = throws_ = "";
+  show();
+}
+
+void ExerciseWatch::look(const exercise::Progress& progress) {
+  if (progress.time_s < seen_s_) reset();
+  seen_s_ = progress.time_s;
+  const bool ended = progress.state == State::passed || progress.state == State::failed;
+  if (!ended || over_) return;
+  over_ = true;
+  progress_ = progress;
+  attempts_.push_back(exercise_report(goal_, progress, throws_));
+  show();
+}
+
+void ExerciseWatch::toggle_result() {
+  aside_ = !aside_;
+  show();
+}
+
+void ExerciseWatch::show() {
+  render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, knot_, "r: again   space: the stitch")
+                                     : render::Sheet{});
+}
+
+Result<bool> ExerciseWatch::write_film(const std::filesystem::path& file, const exercise::Progress& progress) const {
+  const render::Renderer* renderer = render_.renderer();
+  if (renderer == nullptr) return false;
+  render::FilmStrip strip;
+  for (std::size_t frame = 0; frame <= kLastFrame; ++frame) {
+    if (frame < kLastFrame && !progress.steps[frame].passed) continue;
+    const render::PictureView left = renderer->kept(frame, render::Eye::left);
+    const render::PictureView right = renderer->kept(frame, render::Eye::right);
+    if (left && right) strip.add(left, right, frame_caption(progress, frame));
+  }
+  if (strip.empty()) return false;
+  if (auto saved = strip.write(file, renderer->version_line(), goal_.name); !saved) return unexpected(saved.error());
+  return true;
+}
+
+}  // namespace ligature::appliance
