@@ -268,6 +268,11 @@ Result<Profile> read(Document document, const fs::path& file) {
                           : root.get_table("virtual");
   p.virtual_rig = read_virtual(virtual_rig, p.cameras);
 
+  Table world = root.get_table("world");
+  if (world.has("p_RW_mm")) p.place.p_RW = world.get_vec3("p_RW_mm", {}, between(-1e4, 1e4));
+  if (world.has("motion_scale"))
+    p.place.motion_scale = world.need_number("motion_scale", {.low = 0, .high = 100, .low_open = true});
+
   Table tracking = root.get_table("tracking");
   p.tracking.timeout_ms = tracking.get_number("timeout_ms", p.tracking.timeout_ms, between(1, 1000));
   p.tracking.prediction_ms = tracking.get_number("prediction_ms", p.tracking.prediction_ms, between(0, 2000));

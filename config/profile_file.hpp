@@ -65,6 +65,12 @@ struct VirtualSettings {
   std::array<double, 3> white_balance{1, 1, 1};  ///< gain of red, green, blue
 };
 
+/// Where the scene lies in the box, for a scene that wants another place or finer hands than the rig file gives it.
+struct PlaceSettings {
+  std::optional<Vec3> p_RW;            ///< of the scene's origin [mm]
+  std::optional<double> motion_scale;  ///< world travel per travel of the hand
+};
+
 struct TrackingSettings {
   double timeout_ms = 25;      ///< after a trigger's first image: go on with the cameras that came
   double prediction_ms = 150;  ///< a hidden instrument is carried on for at most this long
@@ -125,6 +131,7 @@ struct Profile {
   std::filesystem::path rig, scenario;  ///< exist; load_rig and load_scenario say whether they are good
   CameraSettings cameras;
   VirtualSettings virtual_rig;
+  PlaceSettings place;
   TrackingSettings tracking;
   PhysicsSettings physics;
   RenderSettings render;

@@ -23,7 +23,7 @@ struct Shipped {
   Shipped() {
     fs::create_directories(dir / "config");
     for (const char* folder : {"profiles", "rigs", "scenarios"})
-      fs::copy(kSourceDir / "config" / folder, dir / "config" / folder);
+      fs::copy(kSourceDir / "config" / folder, dir / "config" / folder, fs::copy_options::recursive);
     fs::create_directories(dir / "deploy/demo");
     for (const char* hand : {"left.csv", "right.csv"})
       fs::copy(kSourceDir / "deploy/demo" / hand, dir / "deploy/demo" / hand);
