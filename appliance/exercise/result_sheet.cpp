@@ -31,6 +31,8 @@ render::Sheet result_sheet(const exercise::Progress& p, std::string_view knot, s
   render::Sheet sheet;
   if (p.state == State::failed)
     sheet.add(Tone::title, fmt::format("Failed: {}", text_of(p.fault)));
+  else if (!over(p))
+    sheet.add(Tone::title, exercise_line(p));
   else
     sheet.add(Tone::title, fmt::format("Done in {}", clock_text(p.time_s)));
   for (std::size_t k = 0; k < exercise::kSteps; ++k) {
@@ -49,7 +51,7 @@ render::Sheet result_sheet(const exercise::Progress& p, std::string_view knot, s
   for (std::size_t f = 0; f < exercise::kFaults; ++f)
     if (p.faults[f] > 0) sheet.add(Tone::bad, fmt::format("{}x {}", p.faults[f], text_of(static_cast<Fault>(f))));
   if (sheet.lines.full()) sheet.lines.resize(sheet.lines.capacity() - 1);  // what to do now is always said
-  sheet.add(Tone::plain, keys);
+  if (!keys.empty()) sheet.add(Tone::plain, keys);
   for (std::size_t k = 0; k < exercise::kSteps; ++k)
     if (p.steps[k].passed) sheet.add_frame(k, frame_caption(p, k));
   sheet.add_frame(kLastFrame, frame_caption(p, kLastFrame));

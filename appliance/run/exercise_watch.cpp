@@ -37,7 +37,7 @@ void ExerciseWatch::look(const exercise::Progress& progress) {
   if (!ended || over_) return;
   over_ = true;
   progress_ = progress;
-  attempts_.push_back(exercise_report(goal_, progress, throws_));
+  attempts_.push_back(report(progress));
   show();
 }
 
@@ -49,6 +49,17 @@ void ExerciseWatch::toggle_result() {
 void ExerciseWatch::show() {
   render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, knot_, "r: again   space: the stitch")
                                      : render::Sheet{});
+}
+
+std::string ExerciseWatch::text(const exercise::Progress& progress) const {
+  std::string out;
+  const render::Sheet sheet = result_sheet(progress, knot_, "");
+  for (const render::Sheet::Line& line : sheet.lines) out += fmt::format("{}\n", line.view());
+  return out;
+}
+
+nlohmann::json ExerciseWatch::report(const exercise::Progress& progress) const {
+  return exercise_report(goal_, progress, throws_);
 }
 
 Result<bool> ExerciseWatch::write_film(const std::filesystem::path& file, const exercise::Progress& progress) const {

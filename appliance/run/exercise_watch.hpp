@@ -25,6 +25,9 @@ class ExerciseWatch {
   /// Puts the result aside, so that the stitch is seen, and shows it again.
   void toggle_result();
 
+  /// Where the trainee stands, for people and as in report.json.
+  std::string text(const exercise::Progress& progress) const;
+  nlohmann::json report(const exercise::Progress& progress) const;
   /// Attempts that ended, as in report.json, in their order.
   const nlohmann::json& attempts() const { return attempts_; }
   /// The pictures kept of the last attempt, both eyes. @pre the picture is over. Nothing where none was kept.

@@ -74,10 +74,9 @@ constexpr std::string_view kControlMark = ",control,";
 
 bool read_record(const std::string& line, bool variances, SampleRecord& record) {
   if (const auto mark = line.find(kControlMark); mark != std::string::npos) {
-    const auto* const which =
-        std::find(kControls.begin() + 1, kControls.end(), std::string_view(line).substr(mark + kControlMark.size()));
-    if (which == kControls.end()) return false;
-    record.control = static_cast<Control>(which - kControls.begin());
+    const auto which = control_of(std::string_view(line).substr(mark + kControlMark.size()));
+    if (!which) return false;
+    record.control = *which;
     return Fields(line.substr(0, mark)).read(record.step);
   }
   if (const auto mark = line.find(",inject,non_finite"); mark != std::string::npos) {
@@ -96,6 +95,12 @@ bool read_record(const std::string& line, bool variances, SampleRecord& record) 
 }
 
 }  // namespace
+
+std::optional<Control> control_of(std::string_view name) {
+  const auto* const which = std::find(kControls.begin() + 1, kControls.end(), name);
+  if (which == kControls.end()) return std::nullopt;
+  return static_cast<Control>(which - kControls.begin());
+}
 
 std::string_view name_of(Control control) {
   return kControls[static_cast<std::size_t>(control)];

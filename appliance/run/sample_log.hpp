@@ -8,6 +8,7 @@
 /// (hands.hpp). Lines are flushed once a second, so that a power cut loses at most that.
 #include <cstdint>
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,8 @@ enum class Control : std::uint8_t {
   reset,  ///< the scene as it was at the start
 };
 std::string_view name_of(Control control);
+/// Nothing for a name that no control has, and for that of none.
+std::optional<Control> control_of(std::string_view name);
 
 struct SampleRecord {
   std::uint64_t step = 0;           ///< first step that uses it

@@ -66,6 +66,9 @@ Result<Setup> read_setup(const RunOptions& options) {
   auto rig = config::load_rig(setup.profile.rig);
   if (!rig) return unexpected(rig.error());
   setup.rig = *rig;
+  const config::PlaceSettings& place = setup.profile.place;
+  setup.rig.X_RW.p = place.p_RW.value_or(setup.rig.X_RW.p);
+  setup.rig.motion_scale = place.motion_scale.value_or(setup.rig.motion_scale);
   auto scenario = config::load_scenario(setup.profile.scenario, kMaxSnapshotVertices);
   if (!scenario) return unexpected(scenario.error());
   setup.scenario = *scenario;
@@ -682,6 +685,11 @@ void Session::look_after_shell(std::int64_t now_ns) {
   for (std::size_t k = 0; k < kInstruments; ++k) status.tracked[k] = tracking_->tracked(k);
   status.threads_json = watchdog_.report().dump();
   status.watchdog_table = watchdog_.table();
+  if (exercise_) {
+    const exercise::Progress& progress = pipeline_->progress.front();
+    status.exercise_text = exercise_->text(progress);
+    status.exercise_json = exercise_->report(progress).dump();
+  }
   options_.port->publish(std::move(status));
 }
 

@@ -49,6 +49,7 @@ struct SessionStatus {
   InstrumentSample sample;                            ///< the newest
   std::array<std::uint64_t, kInstruments> tracked{};  ///< triggers
   std::string threads_json;                           ///< as in report.json
+  std::string exercise_text, exercise_json;           ///< empty: the scene has none
   std::string watchdog_table;                         ///< for people
 };
 

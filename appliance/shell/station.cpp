@@ -94,6 +94,7 @@ void Station::session_begins(int commit) {
   commit_ = commit;
   status_.reset();
   live_.reset();
+  controls_.clear();
 }
 
 void Station::session_ended(const std::string& why) {
@@ -246,6 +247,13 @@ View Station::tracking() const {
   return {fmt::format("{:.2f} s; tips in the rig\n", s->time_s) + shell::aligned(rows), text(data)};
 }
 
+View Station::exercise() const {
+  const auto s = status();
+  if (!s) return nothing();
+  if (s->exercise_text.empty()) return {"the scene has no exercise\n", "null"};
+  return {s->exercise_text, s->exercise_json};
+}
+
 View Station::watchdog() const {
   const auto s = status();
   if (!s) return nothing();
@@ -312,6 +320,22 @@ Result<void> Station::restart() {
         "this is the idle service of `ligature shell --serve`: start the appliance with `ligature run --config`");
   restart_.store(true);
   return {};
+}
+
+Result<void> Station::control(const std::string& name) {
+  constexpr std::size_t kMostWaiting = 16;
+  const auto which = control_of(name);
+  if (!which) return usage_error(name + ": no control of an exercise");
+  const std::lock_guard lock(mutex_);
+  if (!runs_) return unavailable("no session runs: " + why_);
+  if (controls_.size() >= kMostWaiting) return unavailable("the session does not take controls: try again");
+  controls_.push_back(*which);
+  return {};
+}
+
+std::vector<Control> Station::take_controls() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(controls_, {});
 }
 
 std::vector<std::string> Station::sessions() const {

@@ -32,6 +32,7 @@ class Station final : public shell::Machine, public SessionPort {
   void publish(SessionStatus status) override;
   void log(double time_s, const std::string& what) override;
   std::optional<LiveSettings> take_live() override;
+  std::vector<Control> take_controls() override;
   bool restart_wanted() const override { return restart_.load(); }
 
   // Machine: the shell's thread.
@@ -42,6 +43,7 @@ class Station final : public shell::Machine, public SessionPort {
   shell::View cameras() const override;
   shell::View markers() const override;
   shell::View tracking() const override;
+  shell::View exercise() const override;
   shell::View watchdog() const override;
   shell::View threads() const override;
   shell::View version() const override;
@@ -49,6 +51,7 @@ class Station final : public shell::Machine, public SessionPort {
   bool apply(const config::Profile& profile, const drivers::Rig& rig) override;
   Result<void> accept(const config::Profile& profile, const drivers::Rig& rig) const override;
   Result<void> restart() override;
+  Result<void> control(const std::string& name) override;
   std::vector<std::string> sessions() const override;
   std::filesystem::path session_folder(const std::string& name) const override { return root_ / name; }
 
@@ -65,6 +68,7 @@ class Station final : public shell::Machine, public SessionPort {
   std::string why_ = "no session was started";
   std::optional<SessionStatus> status_;
   std::optional<LiveSettings> live_;
+  std::vector<Control> controls_;  ///< asked for and not yet taken
   std::deque<std::string> lines_;
   std::uint64_t first_line_ = 1;
   std::atomic<bool> restart_{false};

@@ -32,6 +32,7 @@ class Machine {
   virtual View cameras() const = 0;
   virtual View markers() const = 0;
   virtual View tracking() const = 0;
+  virtual View exercise() const = 0;
   virtual View watchdog() const = 0;
   virtual View threads() const = 0;
   virtual View version() const = 0;
@@ -44,6 +45,8 @@ class Machine {
   virtual Result<void> accept(const config::Profile& profile, const drivers::Rig& rig) const = 0;
   /// Ends the session and starts it again from what runs in the store. Errors: unavailable.
   virtual Result<void> restart() = 0;
+  /// What the trainee may ask of the exercise, by name. Errors: unavailable (no session runs, too many wait).
+  virtual Result<void> control(const std::string& name) = 0;
   /// Folders of sessions that can be exported, by name.
   virtual std::vector<std::string> sessions() const = 0;
   virtual std::filesystem::path session_folder(const std::string& name) const = 0;

@@ -397,6 +397,11 @@ std::vector<Choice> Session::names(std::string_view argument) const {
     for (const char* name : {"C0", "C1", "C2", "C3"}) out.push_back({name, ""});
   } else if (argument == "instrument") {
     for (const char* name : {"left", "right"}) out.push_back({name, ""});
+  } else if (argument == "control") {
+    out = {{"start", "begin, or go on"},
+           {"pause", "halt the scene"},
+           {"cut", "cut what the closed jaws hold"},
+           {"reset", "begin anew with a fresh scene"}};
   } else if (argument == "command") {
     for (const Rule& rule : rules()) {
       const std::string word(rule.pattern.substr(0, rule.pattern.find(' ')));
@@ -700,6 +705,8 @@ Answer Session::execute(const Parsed& parsed) {
       return live ? repeated([&machine] { return machine.markers(); }) : of_view(machine.markers());
     case Action::show_tracking:
       return live ? repeated([&machine] { return machine.tracking(); }) : of_view(machine.tracking());
+    case Action::show_exercise:
+      return live ? repeated([&machine] { return machine.exercise(); }) : of_view(machine.exercise());
     case Action::show_watchdog:
       return live ? repeated([&machine] { return machine.watchdog(); }) : of_view(machine.watchdog());
     case Action::show_threads:
@@ -899,6 +906,11 @@ Answer Session::execute(const Parsed& parsed) {
     }
     case Action::export_session:
       return export_session(parsed);
+    case Action::control: {
+      const std::string& name = parsed.find("control")->text;
+      if (const auto done = machine.control(name); !done) return of_error(done.error());
+      return say_ok("exercise: " + name + " asked for");
+    }
     case Action::restart: {
       const std::uint64_t settled = machine.settled();
       const auto done = machine.restart();

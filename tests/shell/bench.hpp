@@ -34,6 +34,7 @@ class FakeMachine final : public Machine {
   View cameras() const override { return {"four cameras", "[0,1,2,3]"}; }
   View markers() const override { return {"look " + std::to_string(++looks), "{}"}; }
   View tracking() const override { return {"look " + std::to_string(++looks), "{}"}; }
+  View exercise() const override { return {"2/7 Pierce", "{\"state\":\"running\"}"}; }
   View watchdog() const override { return {"all well", "{}"}; }
   View threads() const override { return {"seven", "[]"}; }
   View version() const override { return {"ligature 0", "\"ligature 0\""}; }
@@ -51,11 +52,17 @@ class FakeMachine final : public Machine {
     ++restarts;
     return {};
   }
+  Result<void> control(const std::string& name) override {
+    if (started == 0) return unavailable("no session runs");
+    controlled.push_back(name);
+    return {};
+  }
   std::vector<std::string> sessions() const override { return {"monday"}; }
   std::filesystem::path session_folder(const std::string& name) const override { return folder / name; }
 
   int started = 1, applied = 0, restarts = 0;
   double prediction_ms = 0;
+  std::vector<std::string> controlled;
   std::filesystem::path folder;
   std::uint64_t restarts_done = 0;
   mutable int looks = 0;

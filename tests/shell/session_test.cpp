@@ -124,7 +124,7 @@ TEST_F(ShellSession, AViewerChangesNothingAndThatIsAudited) {
   auto vera = bench_.login("vera");
   for (const char* line : {"commit", "set profile title x", "delete profile title", "rollback 0", "restart", "discard",
                            "calibrate rig board b frames /tmp", "export session monday", "commit confirmed 5",
-                           "load profile demo", "show audit", "disconnect 1"}) {
+                           "load profile demo", "show audit", "disconnect 1", "exercise reset"}) {
     expect(*vera, line, Status::refused, "yours is viewer");
     const json last = audit().back();
     EXPECT_EQ(last["user"], "vera");
@@ -136,8 +136,23 @@ TEST_F(ShellSession, AViewerChangesNothingAndThatIsAudited) {
   EXPECT_FALSE(bench_.store->changed());
   for (const char* line :
        {"show cameras", "show markers", "show tracking", "show watchdog", "show threads", "show version",
-        "show configuration", "show differences", "show history", "show log", "show status", "help"})
+        "show configuration", "show exercise", "show differences", "show history", "show log", "show status", "help"})
     expect(*vera, line, Status::ok);
+}
+
+TEST_F(ShellSession, ATeacherPausesAndResetsTheExercise) {
+  auto tom = bench_.login("tom");
+  expect(*tom, "show exercise", Status::ok, "2/7 Pierce");
+  for (const char* line : {"exercise pause", "exercise start", "exercise cut", "exer res"}) {
+    expect(*tom, line, Status::ok, "asked for");
+    EXPECT_EQ(audit().back()["command"], line);
+  }
+  EXPECT_EQ(bench_.machine.controlled, (std::vector<std::string>{"pause", "start", "cut", "reset"}));
+  expect(*tom, "exercise jump", Status::error);
+  expect(*tom, "exercise", Status::error);
+  bench_.machine.started = 0;
+  expect(*tom, "exercise reset", Status::failed, "no session runs");
+  EXPECT_EQ(bench_.machine.controlled.size(), 4U);
 }
 
 TEST_F(ShellSession, AnOutsiderIsRefusedAndAuditedButCannotFloodTheAudit) {

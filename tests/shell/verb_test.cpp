@@ -129,6 +129,12 @@ TEST_F(ShellVerbRun, ARunningSessionIsLookedAtChangedExportedAndStartedAgain) {
   EXPECT_EQ(answers_of["answers"][1]["data"].size(), 2u);
   EXPECT_EQ(answers_of["answers"][2]["data"]["threads"].size(), 7u);
 
+  EXPECT_NE(shell({"-c", "show exercise"}).out.find("the scene has no exercise"), std::string::npos);
+  EXPECT_EQ(shell({"-c", "exercise pause"}).code, 0);
+  EXPECT_TRUE(answers("show log", "control: pause"));
+  EXPECT_EQ(shell({"-c", "exercise start"}).code, 0);
+  EXPECT_TRUE(answers("show log", "control: start"));
+
   const Said live = shell(
       {"-c", "set profile microscope field_of_view_mm 30", "-c", "set profile title \"of a test\"", "-c", "commit"});
   EXPECT_EQ(live.code, 0) << live.err;
