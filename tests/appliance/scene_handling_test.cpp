@@ -1,0 +1,60 @@
+// Forceps at random over the whole scene of the anastomosis, and the same bits whoever shares the work.
+#include <cstdio>
+
+#include "appliance/rt/executor.hpp"
+#include "tests/appliance/scene_handling.hpp"
+
+namespace ligature::world::handled {
+namespace {
+
+TEST(SceneLook, SeesWhatIsInAWallAndWhatIsNot) {
+  // A cube of 2 mm.
+  TissueSurface cube;
+  for (int k = 0; k < 8; ++k) cube.rest.push_back({k & 1 ? 1.F : -1.F, k & 2 ? 1.F : -1.F, k & 4 ? 1.F : -1.F});
+  for (const std::array<std::uint32_t, 3> t : {std::array<std::uint32_t, 3>{0, 2, 1},
+                                               {1, 2, 3},
+                                               {4, 5, 6},
+                                               {5, 7, 6},
+                                               {0, 1, 4},
+                                               {1, 5, 4},
+                                               {2, 6, 3},
+                                               {3, 6, 7},
+                                               {0, 4, 2},
+                                               {2, 4, 6},
+                                               {1, 3, 5},
+                                               {3, 7, 5}})
+    cube.triangles.push_back({t, WallPart::outside});
+  EXPECT_NEAR(winding(cube, cube.rest.data(), {0.9, -0.9, 0.3}), 1, 1e-6);
+  EXPECT_NEAR(winding(cube, cube.rest.data(), {1.1, -0.9, 0.3}), 0, 1e-6);
+}
+
+class SceneHandling : public testing::TestWithParam<Case> {};
+
+TEST_P(SceneHandling, NothingPassesOrBreaks) {
+  const Outcome o = handle(GetParam());
+  report(GetParam(), o);
+  expect_nothing_broken(o);
+  EXPECT_GT(o.touching, 0) << "it has to be tried";
+}
+
+// 10^4 steps would be a hundredth of the soak; in the check there is time for a tenth of them.
+INSTANTIATE_TEST_SUITE_P(Seed, SceneHandling,
+                         testing::Values(Case{1, 0, 300}, Case{2, 1.0, 300}, Case{3, 0, 300}, Case{4, 1.0, 300}),
+                         [](const auto& c) { return std::to_string(c.param.seed); });
+
+TEST(SceneHandling, HasTheSameBitsAtAnyWidth) {
+  std::vector<std::uint64_t> hashes;
+  for (const std::size_t width : {1u, 2u, 4u}) {
+    std::vector<rt::ThreadSettings> workers(width - 1);
+    auto pool = rt::PooledExecutor::create(workers);
+    ASSERT_TRUE(pool) << pool.error().message;
+    const Outcome o = handle({2, 1.0, 100}, pool->get());
+    EXPECT_GT(o.touching, 10);
+    hashes.push_back(o.hash);
+  }
+  EXPECT_EQ(hashes[1], hashes[0]);
+  EXPECT_EQ(hashes[2], hashes[0]);
+}
+
+}  // namespace
+}  // namespace ligature::world::handled
