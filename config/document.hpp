@@ -116,6 +116,7 @@ class Table {
   Table() = default;
   /// False for a table that is not in the file.
   bool present() const { return node_ != nullptr; }
+  int line() const { return line_; }
   bool has(std::string_view key) const;
   /// What stands under a key, for the few that may hold one of several.
   enum class Kind { missing, integer, text, table, other };

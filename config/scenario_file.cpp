@@ -220,6 +220,38 @@ std::vector<ScenarioForceps> read_forceps(Table& root) {
   return all;
 }
 
+/// What the world calls each part, and where it stands.
+std::vector<ScenarioPart> read_parts(Table& root, const world::WorldParams& w) {
+  std::vector<ScenarioPart> parts;
+  const auto name_all = [&](std::string_view key, std::size_t most, auto called) {
+    auto tables = root.get_tables(key, 0, most);
+    for (std::size_t i = 0; i < tables.size(); ++i) parts.push_back({called(i), tables[i].line()});
+  };
+  name_all("thread", kMaxThreads, [&](std::size_t i) { return "thread '" + w.threads[i].name + "'"; });
+  name_all("tissue", world::kMaxTissues, [&](std::size_t i) { return "tissue '" + w.tissues[i].name + "'"; });
+  name_all("suture", world::kMaxSutures, [](std::size_t i) { return "suture " + std::to_string(i); });
+  name_all("obstacle", world::kMaxObstacles, [](std::size_t i) { return "obstacle " + std::to_string(i); });
+  if (const Table capacity = root.get_table("capacity"); capacity.present())
+    parts.push_back({"capacity", capacity.line()});
+  return parts;
+}
+
+/// A needle goes through a wall and turns in the lumen.
+void check_needles(Table& root, const world::WorldParams& w) {
+  for (Table& t : root.get_tables("needle", 0, kMaxThreads)) {
+    const std::string name = t.get_string("thread", "");
+    const auto thread = std::find_if(w.threads.begin(), w.threads.end(),
+                                     [&](const ThreadParams& p) { return p.name == name && p.needle; });
+    if (thread == w.threads.end()) continue;
+    for (const world::TissueParams& v : w.tissues)
+      if (const double lumen = v.outer_diameter_mm - 2 * v.wall_mm; thread->needle->wire_mm >= lumen) {
+        t.reject("wire_diameter_mm", "below " + std::to_string(lumen) + ", the lumen of '" + v.name + "'",
+                 "a needle is finer than the vessel that it sews");
+        break;
+      }
+  }
+}
+
 Result<Scenario> read(Document document, std::size_t most_vertices) {
   Table root = document.root();
   Scenario s;
@@ -245,11 +277,31 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   w.lost_release_s = jaws.get_number("lost_release_s", w.lost_release_s, between(0, 60));
   s.forceps = read_forceps(root);
 
+  if (root.clean()) {
+    check_needles(root, w);
+    s.parts = read_parts(root, w);
+  }
   if (auto done = document.finish(); !done) return unexpected(done.error());
   return s;
 }
 
 }  // namespace
+
+Error placed(const Scenario& scenario, const std::filesystem::path& file, Error error) {
+  // Names may be the beginning of others: the part that is named first, and of those the longest.
+  const ScenarioPart* found = nullptr;
+  std::size_t at = std::string::npos;
+  for (const ScenarioPart& part : scenario.parts) {
+    const std::size_t here = error.message.find(part.called);
+    if (here == std::string::npos || here > at) continue;
+    if (here == at && found != nullptr && part.called.size() < found->called.size()) continue;
+    found = &part;
+    at = here;
+  }
+  error.message =
+      file.string() + (found != nullptr ? ":" + std::to_string(found->line) : std::string()) + ": " + error.message;
+  return error;
+}
 
 std::string read_name(Table& t, std::string_view fallback, std::vector<std::string>& taken) {
   std::string name = t.get_string("name", fallback);

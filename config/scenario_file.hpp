@@ -23,6 +23,12 @@ struct ScenarioExercise {
   std::vector<double> cuts_s;  ///< when a scripted trainee gives the cut control, of the scene's time; growing
 };
 
+/// A table of the file that makes a part of the world, by what the world calls it: "thread 'suture'", "suture 0".
+struct ScenarioPart {
+  std::string called;
+  int line = 1;
+};
+
 struct Scenario {
   std::string title;
   double duration_s = 3.0;            ///< the longest it may run
@@ -33,6 +39,7 @@ struct Scenario {
   world::Capacity capacity;
   std::optional<ScenarioExercise> exercise;
   std::vector<ScenarioForceps> forceps;  ///< played from files; empty: the instruments come from the tracking
+  std::vector<ScenarioPart> parts;       ///< where what a world may refuse stands in the file
 };
 
 inline constexpr std::size_t kMaxVertices = 65536;
@@ -42,5 +49,8 @@ Result<Scenario> load_scenario(const std::filesystem::path& path, std::size_t mo
 /// The same from memory. @param file name for the error lines, and where relative paths start
 Result<Scenario> parse_scenario(std::string_view text, const std::filesystem::path& file,
                                 std::size_t most_vertices = kMaxVertices);
+
+/// What a world made of this scenario was refused for, with file and, where it names a part, line.
+Error placed(const Scenario& scenario, const std::filesystem::path& file, Error error);
 
 }  // namespace ligature::config

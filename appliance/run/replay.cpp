@@ -57,7 +57,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   if (!records) return unexpected(records.error());
   if (!result.complete) result.steps = records->empty() ? 0 : records->back().step;
   auto world = world::World::create(scenario->params, scenario->capacity);
-  if (!world) return usage_error(fmt::format("{}: {}", scenario_file, world.error().message));
+  if (!world) return unexpected(config::placed(*scenario, scenario_file, world.error()));
 
   std::size_t next = 0;
   Scene scene(std::move(*world));
@@ -70,7 +70,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
         scene.world().inject_non_finite();
       } else if (record.control == Control::reset) {
         auto fresh = world::World::create(scenario->params, scenario->capacity);
-        if (!fresh) return usage_error(fmt::format("{}: {}", scenario_file, fresh.error().message));
+        if (!fresh) return unexpected(config::placed(*scenario, scenario_file, fresh.error()));
         scene.reset(*fresh);
       } else if (record.control != Control::none) {
         scene.control(record.control);

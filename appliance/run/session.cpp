@@ -287,7 +287,7 @@ Result<void> Session::make_parts() {
   if (!opened) return unexpected(opened.error());
 
   auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
-  if (!world) return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), world.error().message));
+  if (!world) return unexpected(config::placed(setup_.scenario, setup_.profile.scenario, world.error()));
   config::show_scene(setup_.scenario, world->tissue_surfaces(), setup_.profile.render.params);
   if (auto shown = render::check(setup_.profile.render.params); !setup_.profile.render.params.tissues.empty() && !shown)
     return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), shown.error().message));

@@ -222,7 +222,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     pool = std::move(*started);
   }
   auto created = world::World::create(params, scenario.capacity);
-  if (!created) return usage_error(fmt::format("{}: {}", options.scenario.string(), created.error().message));
+  if (!created) return unexpected(config::placed(scenario, options.scenario, created.error()));
   world::World world = std::move(*created);
   world.use_executor(pool.get());
 

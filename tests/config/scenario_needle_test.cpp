@@ -56,6 +56,9 @@ TEST(ScenarioNeedle, WhatCannotBeIsRefusedWithItsLine) {
   expect_refused(kThread + needle("arc_mm = 21\n"), "7: key 'needle.arc_mm' is 21");
   expect_refused(kThread + needle("chord_mm = 21\n"), "7: key 'needle.chord_mm' is 21");
   expect_refused(kThread + needle("arc_mm = 5\nwire_diameter_mm = 0\n"), "8: key 'needle.wire_diameter_mm' is 0");
+  const std::string vessel = "[[tissue]]\nname = \"v\"\nshape = \"vessel\"\np_WV_mm = [0, 9, 9]\nwall_mm = 0.2\n";
+  expect_refused(kThread + needle("arc_mm = 5\nwire_diameter_mm = 0.6\n") + vessel,
+                 "8: key 'needle.wire_diameter_mm' is 0.6, must be below 0.600000, the lumen of 'v'");
   expect_refused(kThread + needle("arc_mm = nan\n"), "7: key 'needle.arc_mm' is");
   expect_refused(kThread + needle("arc_mm = 5\nchord_mm = 4\n"), "7: key 'needle.arc_mm' is given beside chord_mm");
   expect_refused(kThread + needle("at = \"last\"\n"), "5: key 'needle.arc_mm' is missing");

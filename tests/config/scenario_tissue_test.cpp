@@ -4,6 +4,7 @@
 #include <fstream>
 
 #include "config/scenario_file.hpp"
+#include "sim/world/world.hpp"
 #include "tests/config/temp_dir.hpp"
 
 namespace ligature::config {
@@ -60,6 +61,22 @@ TEST(ScenarioTissue, WhatIsWrongIsNamedWithItsLine) {
                      "[[suture]]\nthread = \"t\"\ntissue = \"v\"\nentry_mm = [0,0,0]\nexit_mm = [0,0,1]\n"
                      "hole_diameter_mm = 0.01\n",
                  ":14: key 'suture.hole_diameter_mm' is 0.01");
+}
+
+// What only the world can tell is told at the table that makes the part.
+TEST(ScenarioTissue, WhatTheWorldRefusesHasItsLineToo) {
+  const std::string text =
+      "[[thread]]\nname = \"far\"\npoints_mm = [[0,0,20],[20,0,20]]\n"
+      "[[thread]]\nname = \"fa\"\npoints_mm = [[-1,0,0.45],[1,0,0.45]]\ndiameter_mm = 0.025\nsegment_mm = 0.05\n"
+      "[[tissue]]\nname = \"v\"\nshape = \"vessel\"\np_WV_mm = [-2, 0, 0]\nlength_mm = 4\n";
+  const auto s = parse_scenario(text, "f.toml");
+  ASSERT_TRUE(s) << s.error().message;
+  const auto world = world::World::create(s->params, s->capacity);
+  ASSERT_FALSE(world);
+  EXPECT_EQ(placed(*s, "f.toml", world.error()).message.find("f.toml:4: thread 'fa' begins inside"), 0U)
+      << placed(*s, "f.toml", world.error()).message;
+  EXPECT_EQ(placed(*s, "f.toml", Error{Error::Kind::usage, "nobody knows where"}).message,
+            "f.toml: nobody knows where");
 }
 
 }  // namespace
