@@ -30,6 +30,7 @@ constexpr double kGuarded = 0.3;
 constexpr double kSolid = 0.01;
 constexpr int kMends = 20;           ///< rounds of mending at most, twice
 constexpr double kCornerLeft = 0.2;  ///< of j, that a move leaves at least
+constexpr double kPoorReach = 0.1;   ///< part of a move
 
 /// Four elements' shapes side by side.
 struct WideShape {
@@ -117,6 +118,7 @@ struct Tissue::Parts {
   Eigen::Matrix<double, kHistory, kHistory> sy, yz;                       ///< by slots
   Eigen::Matrix<double, 2 * kHistory, 2 * kHistory> middle;               ///< M, by age: s then z
   double stiffer = 1;                                                     ///< sigma
+  double reached = 1;                                                     ///< of the last move, what corners allowed
   std::uint64_t version = 1;                                              ///< of the pairs and M
   std::vector<Learnt> learnt_of;          ///< as far as it was asked for                          (n)
   std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes against rest: that H has; now         (n)
@@ -516,7 +518,8 @@ void Tissue::Parts::learn() noexcept {
     ss += s[i].squaredNorm(), yy += y[i].squaredNorm(), sy_new += s[i].dot(y[i]);
     gg += gradient_before[i].squaredNorm();
   }
-  if (phi - phi_before - work > 1e-12 * std::abs(phi))
+  // A move of which corners allow next to nothing is as useless as one that climbs.
+  if (phi - phi_before - work > 1e-12 * std::abs(phi) || reached < kPoorReach)
     stiffer = std::min(4 * stiffer, kMostStiffer);
   else
     stiffer = std::max(1.0, 0.5 * stiffer);
@@ -1111,7 +1114,8 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
 }
 
 double Tissue::reach() const noexcept {
-  return p_->reach();
+  p_->reached = p_->reach();
+  return p_->reached;
 }
 
 void Tissue::advance(double fraction) noexcept {
