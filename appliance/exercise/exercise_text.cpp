@@ -78,8 +78,7 @@ nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progr
 std::string throws_among(const std::vector<knot::ThreadKnot>& knots) {
   for (const knot::ThreadKnot& k : knots) {
     if (k.answer.throws && !k.answer.throws->empty()) return *k.answer.throws;
-    if (const std::string_view of_name = exercise::throws_of(k.answer.name); !of_name.empty())
-      return std::string(of_name);
+    if (std::string of_name = exercise::throws_of(k.answer.name); !of_name.empty()) return of_name;
   }
   return "";
 }

@@ -21,7 +21,7 @@ class JudgedRun {
 
   /// Before a step: cuts what the jaws hold, where that is due.
   void control(world::World& world);
-  /// After it. Knots are asked for about once a second of simulated time while they matter.
+  /// After it. Knots are asked for every half second of simulated time while they matter.
   void look(const world::World& world, const world::WorldParams& params);
   /// With the knots as they are at the end.
   void finish(const world::World& world, const std::string& throws);

@@ -32,6 +32,9 @@ constexpr std::array<std::string_view, kFaults> kFaultTexts{"wrong vessel pierce
                                                             "cut through the stitch"};
 constexpr std::array<std::string_view, 5> kStateNames{"waiting", "running", "paused", "passed", "failed"};
 
+constexpr int kNamedInARow = 2;  // answers that a knot's name is believed after
+constexpr std::array<std::string_view, 4> kThrowKnots{"3_1", "5_1", "7_1", "9_1"};  // with one wrap, two, ...
+
 template <class E>
 constexpr std::size_t index(E e) {
   return static_cast<std::size_t>(e);
@@ -66,11 +69,30 @@ std::size_t throw_count(std::string_view throws) {
                  std::count_if(throws.begin(), throws.end(), [](char c) { return c == '=' || c == 'x'; }));
 }
 
-std::string_view throws_of(std::string_view name) {
-  if (name == "3_1" || name == "m3_1") return "1";
-  if (name == "3_1#m3_1") return "1=1";
-  if (name == "3_1#3_1" || name == "m3_1#m3_1") return "1x1";
-  return "";
+std::string throws_of(std::string_view name) {
+  struct Throw {
+    int wraps = 0;
+    bool mirrored = false;
+  };
+  std::array<Throw, 2> throws;
+  std::size_t count = 0;
+  while (!name.empty()) {
+    const std::size_t end = std::min(name.find('#'), name.size());
+    std::string_view factor = name.substr(0, end);
+    name.remove_prefix(std::min(end + 1, name.size()));
+    Throw t;
+    t.mirrored = factor.starts_with('m');
+    if (t.mirrored) factor.remove_prefix(1);
+    const auto known = std::find(kThrowKnots.begin(), kThrowKnots.end(), factor);
+    if (known == kThrowKnots.end() || count == throws.size()) return "";
+    t.wraps = static_cast<int>(known - kThrowKnots.begin()) + 1;
+    throws[count++] = t;
+  }
+  if (count == 0) return "";
+  if (throws[0].wraps < throws[1].wraps) std::swap(throws[0], throws[1]);
+  std::string out = std::to_string(throws[0].wraps);
+  if (count == 2) out += (throws[0].mirrored == throws[1].mirrored ? "x" : "=") + std::to_string(throws[1].wraps);
+  return out;
 }
 
 Exercise::Exercise(Goal goal) : goal_(std::move(goal)) {
@@ -89,7 +111,8 @@ void Exercise::reset() noexcept {
   p_ = {};
   stitches_ = {};
   there_ = before_ = {};
-  knot_size_ = 0;
+  knot_size_ = named_size_ = 0;
+  named_in_a_row_ = kNamedInARow;  // no knot
   at_last_ = true;
   picked_up_ = false;
   unheld_s_ = 0;
@@ -98,8 +121,16 @@ void Exercise::reset() noexcept {
 }
 
 void Exercise::tied(std::string_view throws) noexcept {
-  knot_size_ = std::min(throws.size(), knot_.size());
-  std::copy_n(throws.data(), knot_size_, knot_.data());
+  throws = throws.substr(0, named_.size());
+  if (throws != std::string_view(named_.data(), named_size_)) {
+    named_size_ = throws.size();
+    std::copy_n(throws.data(), named_size_, named_.data());
+    named_in_a_row_ = 0;
+  }
+  if (++named_in_a_row_ < kNamedInARow) return;
+  named_in_a_row_ = kNamedInARow;
+  knot_ = named_;
+  knot_size_ = named_size_;
 }
 
 bool Exercise::take_event(Event& event) noexcept {

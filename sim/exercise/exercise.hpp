@@ -13,6 +13,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 #include <string_view>
 
 #include "sim/base/fixed_vector.hpp"
@@ -91,7 +92,7 @@ class Exercise {
   /// One step of the world is over. @param gap_mm between the vessel ends, NaN: unknown
   void look(const SceneFacts& facts, double step_s, double gap_mm) noexcept;
   /// What the thread was found to be tied to, as throws ("1", "1=1", "2x1"), "" nothing; from a scene of after the last
-  /// reset.
+  /// reset. It counts when two answers in a row say it: names of a knot that is being drawn together flicker.
   void tied(std::string_view throws) noexcept;
 
   const Progress& progress() const noexcept { return p_; }
@@ -118,8 +119,9 @@ class Exercise {
   Progress p_;
   std::array<Stitch, 2> stitches_;                ///< in the first vessel, in the second
   std::array<bool, kFaults> there_{}, before_{};  ///< that last: are there now, were in the last look
-  std::array<char, 32> knot_{};
-  std::size_t knot_size_ = 0;
+  std::array<char, 32> knot_{}, named_{};         ///< believed; the last answer
+  std::size_t knot_size_ = 0, named_size_ = 0;
+  int named_in_a_row_ = 0;
   bool at_last_ = true;  ///< where the needle is, or was
   bool picked_up_ = false;
   double unheld_s_ = 0;
@@ -130,8 +132,9 @@ class Exercise {
 
 /// How many throws lead to `throws` ("1=1" two); 0 for "".
 std::size_t throw_count(std::string_view throws);
-/// Throws of a knot by its name in Alexander-Briggs notation, tied in one thread round something: a trefoil is one
-/// throw, two of either hand are a reef's or a granny's. "" where it is none of these.
-std::string_view throws_of(std::string_view name);
+/// Throws of a knot by its name in Alexander-Briggs notation, tied in one thread round something: the torus knot of
+/// 2 w + 1 crossings is a throw of w wraps, a sum of two of them two throws, = of opposite hand, x of the same. Which
+/// came first the name does not tell: the one with more wraps is put first. "" where it is none of these.
+std::string throws_of(std::string_view name);
 
 }  // namespace ligature::exercise

@@ -67,11 +67,16 @@ struct Scene {
     hole(1, 1, WallPart::inside, 0.1);
     hole(1, 1, WallPart::outside, 0);
   }
+  /// Two answers in a row.
+  void tied(std::string_view throws) {
+    judge.tied(throws);
+    judge.tied(throws);
+  }
   void tie() {
     pull(70);
-    judge.tied("1");
+    tied("1");
     look();
-    judge.tied("1=1");
+    tied("1=1");
     look();
   }
   /// The needle's side is cut off: the thread before the cut keeps its number.
@@ -211,15 +216,15 @@ TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
   Scene s;
   s.stitch();
   s.pull(70);
-  s.judge.tied("1");
+  s.tied("1");
   s.look();
-  s.judge.tied("1x1");
+  s.tied("1x1");
   s.look(3);
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
   EXPECT_NE(s.judge.progress().state, State::passed);
-  s.judge.tied("1");
+  s.tied("1");
   s.look();
-  s.judge.tied("1=1");
+  s.tied("1=1");
   s.look();
   EXPECT_EQ(s.judge.progress().step, Step::cut);
   Goal surgeon;
@@ -227,7 +232,7 @@ TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
   Scene t(surgeon);
   t.stitch();
   t.pull(70);
-  t.judge.tied("1");
+  t.tied("1");
   t.look();
   EXPECT_EQ(t.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u) << "one is no beginning of 2=1";
 }
@@ -290,7 +295,7 @@ TEST(Exercise, WaitsUntilToldAndBeginsAnewAfterAReset) {
   EXPECT_EQ(s.judge.progress().state, State::waiting);
   s.judge.start();
   s.stitch();
-  s.judge.tied("1");
+  s.tied("1");
   s.judge.reset();
   EXPECT_EQ(s.judge.progress().state, State::waiting);
   EXPECT_EQ(s.judge.progress().time_s, 0);
@@ -304,7 +309,7 @@ TEST(Exercise, WaitsUntilToldAndBeginsAnewAfterAReset) {
 
 TEST(Exercise, TakesNothingOutOfItsOrder) {
   Scene s;
-  s.judge.tied("1=1");
+  s.tied("1=1");
   s.look();
   EXPECT_EQ(s.said(), "");
   s.stitch();
@@ -328,7 +333,33 @@ TEST(Exercise, CountsThrowsAndKnowsThemByTheirKnot) {
   EXPECT_EQ(throws_of("m3_1"), "1");
   EXPECT_EQ(throws_of("3_1#m3_1"), "1=1");
   EXPECT_EQ(throws_of("m3_1#m3_1"), "1x1");
-  EXPECT_EQ(throws_of("4_1"), "");
+  EXPECT_EQ(throws_of("m3_1#5_1"), "2=1") << "the surgeon's";
+  EXPECT_EQ(throws_of("3_1#5_1"), "2x1");
+  EXPECT_EQ(throws_of("m5_1"), "2");
+  for (const char* none : {"4_1", "0_1", "", "5_2", "3_1#4_1", "m", "3_1#3_1#m3_1", "2^2_1", "unknown"})
+    EXPECT_EQ(throws_of(none), "") << none;
+}
+
+TEST(Exercise, BelievesANameThatTwoAnswersInARowGive) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  const auto answers = [&](std::initializer_list<const char*> all) {
+    for (const char* answer : all) {
+      s.judge.tied(answer);
+      s.look(3);
+    }
+  };
+  answers({"1", "", "1"});
+  EXPECT_EQ(s.judge.progress().step, Step::first_throw);
+  answers({"1"});
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw);
+  answers({"", "1", "1x1", "", "2", "1"});
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw) << "flickers";
+  EXPECT_EQ(s.judge.progress().fault_count, 0u);
+  answers({"", ""});
+  EXPECT_EQ(s.judge.progress().step, Step::first_throw) << "came open";
+  EXPECT_EQ(s.judge.progress().steps[static_cast<std::size_t>(Step::first_throw)].undone, 1u);
 }
 
 TEST(Exercise, TakesNoMemoryWhileItRuns) {
@@ -337,7 +368,7 @@ TEST(Exercise, TakesNoMemoryWhileItRuns) {
   {
     const rt::RtSection section("exercise");
     for (int i = 0; i < 1000; ++i) s.judge.look(s.facts, kStep_s, 0.1);
-    s.judge.tied("1=1");
+    s.tied("1=1");
     s.judge.reset();
   }
   EXPECT_EQ(guard::violations(), 0u) << guard::report();
