@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 
 #include "appliance/sim/sim_run.hpp"
@@ -11,18 +12,23 @@ namespace {
 
 using nlohmann::json;
 
-TEST(Anastomosis, TheScriptedNeedleGoesThroughBothEndsAndTheThreadFollows) {
+json run(const std::string& name) {
   ligature::simulate::SimOptions options;
-  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/anastomosis/stitch.toml";
+  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/anastomosis/" + name + ".toml";
   const auto outcome = ligature::simulate::simulate(options);
-  ASSERT_TRUE(outcome) << outcome.error().message;
-  const json s = json::parse(outcome->summary);
+  if (!outcome) throw std::runtime_error(outcome.error().message);
   EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
+  json s = json::parse(outcome->summary);
   EXPECT_EQ(s["topology"]["changed"], false);
   EXPECT_EQ(s["topology"]["crossings_found"], 0);
   EXPECT_EQ(s["non_finite_resets"], 0);
-  EXPECT_EQ(s["forceps"]["grasps"], 2);
   for (const json& end : s["tissue"]) EXPECT_LE(end["inverted_steps_in_a_row"], 1) << end["name"];
+  return s;
+}
+
+TEST(Anastomosis, TheScriptedNeedleGoesThroughBothEndsAndTheThreadFollows) {
+  const json s = run("stitch");
+  EXPECT_EQ(s["forceps"]["grasps"], 2);
 
   // Along the thread: into the left end from outside, into its lumen; into the right end's wall from there, out of it.
   struct Hole {
@@ -55,6 +61,25 @@ TEST(Anastomosis, TheScriptedNeedleGoesThroughBothEndsAndTheThreadFollows) {
 
   // The needle, the last 3 mm of 23, is out, with thread behind it.
   EXPECT_LT(double(holes[3]["s_mm"]), 15);
+}
+
+TEST(Anastomosis, ANeedleThatIsLetFallIsBlamedOnceAndMayBePickedUpAgain) {
+  const json s = run("drop")["exercise"];
+  EXPECT_EQ(s["faults"], json({{"dropped", 1}}));
+  EXPECT_EQ(s["state"], "running");
+  EXPECT_EQ(s["steps"][0]["passed"], true);
+  EXPECT_EQ(s["steps"][1]["passed"], false);
+}
+
+TEST(Anastomosis, HandsThatPullAtBothEndsTearTheWallAndEndTheExercise) {
+  const json s = run("torn");
+  EXPECT_EQ(s["exercise"]["faults"], json({{"torn", 1}}));
+  EXPECT_EQ(s["exercise"]["state"], "failed");
+  EXPECT_GT(double(s["exercise"]["hole_force_most_mn"]), 15);
+  // Both ends are lifted by what the hands pull with; the thread stays in its four holes.
+  EXPECT_EQ(s["forceps"]["releases"], 0);
+  ASSERT_EQ(s["sutures"].size(), 4u);
+  for (const json& hole : s["sutures"]) EXPECT_GT(double(hole["place_mm"][2]), 3.0) << hole;
 }
 
 }  // namespace

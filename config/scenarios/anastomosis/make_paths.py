@@ -5,12 +5,17 @@ The right hand picks the needle up near its swage, stands it upright and drives 
 of the one vessel from outside, through both open ends, and through the wall of the other from inside. The left hand
 takes the point, draws the needle out along the circle and the thread after it.
 
+drop_right_path.csv: one who lets the needle fall. torn_*_path.csv: one whose hands pull both ends of a stitch that is
+already there (torn.toml) until the wall tears.
+
 Poses of T in W over time (CONTRACT): t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg.
 """
 import math
 import pathlib
+import sys
 
-DEG = math.pi / 180
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from hands import DEG, Path, add, cross, quaternion  # noqa: E402
 
 # The needle: where its swage lies on the bench, and its arc.
 SWAGE = (0.0, -6.0, 0.036)
@@ -25,29 +30,6 @@ RIGHT_AT = 15.0  # from the swage [deg of arc]
 OPEN, SHUT = 0.2, 0.0
 BESIDE = 0.43  # the faces 0.9 mm apart [deg]
 WIDE = 0.5
-
-
-def add(a, b, k=1.0):
-    return tuple(x + k * y for x, y in zip(a, b))
-
-
-def cross(a, b):
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
-
-
-def quaternion(x, y, z):
-    """Of the rotation whose columns are these axes."""
-    m = [[x[i], y[i], z[i]] for i in range(3)]
-    trace = m[0][0] + m[1][1] + m[2][2]
-    if trace > 0:
-        w = math.sqrt(1 + trace) / 2
-        return ((m[2][1] - m[1][2]) / (4 * w), (m[0][2] - m[2][0]) / (4 * w), (m[1][0] - m[0][1]) / (4 * w), w)
-    i = max(range(3), key=lambda k: m[k][k])
-    j, k = (i + 1) % 3, (i + 2) % 3
-    a = math.sqrt(1 + m[i][i] - m[j][j] - m[k][k]) / 2
-    q = [0.0] * 3
-    q[i], q[j], q[k] = a, (m[i][j] + m[j][i]) / (4 * a), (m[i][k] + m[k][i]) / (4 * a)
-    return (*q, (m[k][j] - m[j][k]) / (4 * a))
 
 
 def jaws(normal, along, across):
@@ -65,6 +47,7 @@ def on_circle(angle):
     return add(CENTRE, (s, 0.0, -c), RADIUS), (c, 0.0, s)
 
 
+TAIL = (-3.76, 0.0, 4.7)  # a place of the tail in torn.toml
 UPRIGHT = (0.0, -1.0, 0.0)
 LEAN = 0.6
 
@@ -74,25 +57,6 @@ def lying(arc):
     a = arc * DEG
     place = add(SWAGE, (-math.sin(a), math.cos(a) - 1, 0.0), RADIUS)
     return place, (-math.cos(a), -math.sin(a), 0.0)
-
-
-class Path:
-    def __init__(self):
-        self.rows = []
-
-    def to(self, t, place, q, opening):
-        assert not self.rows or t > self.rows[-1][0]
-        self.rows.append((t, place, q, opening))
-
-    def stay(self, t, opening=None):
-        _, place, q, before = self.rows[-1]
-        self.to(t, place, q, before if opening is None else opening)
-
-    def write(self, name):
-        with open(pathlib.Path(__file__).with_name(name), "w") as out:
-            out.write("t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n")
-            for t, p, q, opening in self.rows:
-                out.write(",".join(f"{v:.7g}" for v in (t, *p, *q, opening)) + "\n")
 
 
 def drive(path, begin, end, first, last, at, lean):
@@ -159,7 +123,50 @@ def right_and_left():
     return right, left
 
 
+def dropping():
+    """The right hand picks the needle up and opens before it has gone anywhere."""
+    right = Path()
+    place, along = lying(RIGHT_AT)
+    flat = jaws((0.0, 0.0, 1.0), along, LEAN)
+    right.to(0.0, add(place, (0, 0, 6)), flat, OPEN)
+    right.to(0.6, place, flat, OPEN)
+    right.stay(0.7)
+    right.stay(0.9, SHUT)
+    right.stay(1.0)
+    right.to(1.6, add(place, (0, 0, 6)), flat, SHUT)
+    right.stay(1.8)
+    right.stay(1.9, WIDE)
+    right.stay(END)
+    return right
+
+
+def tearing():
+    """The left hand has the needle, the right one takes the tail; then both pull."""
+    swage = (5.8396, 0.0, 13.627)  # of torn.toml
+    needle = add(swage, (-1.631, 0.0, 0.954))
+    left, right = Path(), Path()
+    grip, along = on_circle(96.0 - 12.0 + 152.0)
+    held = jaws(UPRIGHT, along, -LEAN)
+    left.to(0.0, needle, held, OPEN)
+    left.to(0.05, needle, held, SHUT)
+    left.to(1.6, needle, held, SHUT)
+    left.to(2.4, add(needle, (0.6, 0.0, 1.6)), held, SHUT)
+    left.stay(2.6)
+    # Faces on either side of the tail, from the operator's side.
+    away, back = (0.0, 1.0, 0.0), (0.8, 0.0, -0.6)
+    q = quaternion(away, cross(back, away), back)
+    right.to(0.0, add(TAIL, (0.0, -6.0, 0.0)), q, WIDE)
+    right.to(0.6, add(TAIL, (0.0, 0.5, 0.0)), q, WIDE)
+    right.stay(0.7)
+    right.stay(1.0, SHUT)
+    right.stay(1.1)
+    right.to(1.6, add(TAIL, (-0.5, 0.0, 0.5)), q, SHUT)
+    right.to(2.4, add(TAIL, (-1.2, 0.0, 1.2)), q, SHUT)
+    right.stay(2.6)
+    return right, left
+
+
 if __name__ == "__main__":
-    right, left = right_and_left()
-    right.write("right_path.csv")
-    left.write("left_path.csv")
+    for name, path in zip(("right", "left", "drop_right", "torn_right", "torn_left"),
+                          (*right_and_left(), dropping(), *tearing())):
+        path.write(pathlib.Path(__file__).with_name(f"{name}_path.csv"))

@@ -6,23 +6,13 @@ faces along the wire where they take it.
 """
 import math
 import pathlib
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+from hands import Path, cross, quaternion  # noqa: E402
 
 OPEN, SHUT = 1.2, 0.0
 SLANT = 1.0  # of the jaws from the vertical [rad]
-
-
-def quaternion(x, y, z):
-    """Of the rotation whose columns are these axes."""
-    m = [[x[i], y[i], z[i]] for i in range(3)]
-    w = math.sqrt(max(0.0, 1 + m[0][0] + m[1][1] + m[2][2])) / 2
-    if w > 1e-3:
-        return ((m[2][1] - m[1][2]) / (4 * w), (m[0][2] - m[2][0]) / (4 * w), (m[1][0] - m[0][1]) / (4 * w), w)
-    a = math.sqrt(max(0.0, 1 + m[0][0] - m[1][1] - m[2][2])) / 2
-    return (a, (m[0][1] + m[1][0]) / (4 * a), (m[0][2] + m[2][0]) / (4 * a), (m[2][1] - m[1][2]) / (4 * a))
-
-
-def cross(a, b):
-    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
 
 
 def holding(heading):
@@ -63,7 +53,7 @@ def rows():
 FALLEN_X, FALLEN_Y, FALLEN_HEADING = 2.02, 1.37, 2.75
 
 if __name__ == "__main__":
-    with open(pathlib.Path(__file__).with_name("pick_up_path.csv"), "w") as out:
-        out.write("t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n")
-        for t, p, q, opening in rows():
-            out.write(",".join(f"{v:.6g}" for v in (t, *p, *q, opening)) + "\n")
+    path = Path()
+    for row in rows():
+        path.to(*row)
+    path.write(pathlib.Path(__file__).with_name("pick_up_path.csv"), digits=6)

@@ -1,0 +1,48 @@
+"""Helpers of the scripts that write the paths of forceps (make_paths.py): poses of T in W over time (CONTRACT)."""
+import math
+
+DEG = math.pi / 180
+
+
+def add(a, b, k=1.0):
+    return tuple(x + k * y for x, y in zip(a, b))
+
+
+def cross(a, b):
+    return (a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0])
+
+
+def quaternion(x, y, z):
+    """Of the rotation whose columns are these axes."""
+    m = [[x[i], y[i], z[i]] for i in range(3)]
+    trace = m[0][0] + m[1][1] + m[2][2]
+    if trace > 0:
+        w = math.sqrt(1 + trace) / 2
+        return ((m[2][1] - m[1][2]) / (4 * w), (m[0][2] - m[2][0]) / (4 * w), (m[1][0] - m[0][1]) / (4 * w), w)
+    i = max(range(3), key=lambda k: m[k][k])
+    j, k = (i + 1) % 3, (i + 2) % 3
+    a = math.sqrt(1 + m[i][i] - m[j][j] - m[k][k]) / 2
+    q = [0.0] * 3
+    q[i], q[j], q[k] = a, (m[i][j] + m[j][i]) / (4 * a), (m[i][k] + m[k][i]) / (4 * a)
+    return (*q, (m[k][j] - m[j][k]) / (4 * a))
+
+
+class Path:
+    """Of one pair of forceps; the rows between which the scenario goes in a straight line."""
+
+    def __init__(self):
+        self.rows = []
+
+    def to(self, t, place, q, opening):
+        assert not self.rows or t > self.rows[-1][0], (t, self.rows[-1])
+        self.rows.append((t, place, q, opening))
+
+    def stay(self, t, opening=None):
+        _, place, q, before = self.rows[-1]
+        self.to(t, place, q, before if opening is None else opening)
+
+    def write(self, file, digits=7):
+        with open(file, "w") as out:
+            out.write("t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n")
+            for t, p, q, opening in self.rows:
+                out.write(",".join(f"{v:.{digits}g}" for v in (t, *p, *q, opening)) + "\n")
