@@ -120,11 +120,13 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
       const Vec3 tip0 = X_WA0 * Vec3{}, tip1 = X_WA1 * Vec3{}, back{-tool.model().jaw_length, 0, 0};
       const double motion = std::max(norm(tip1 - tip0), norm(X_WA1 * back - X_WA0 * back));
       Vector3d p = local(t.x0[0]);
+      Memory last, before;  // of the segment in front of this one, of this one: as the step before left them
       for (std::size_t j = 0; j < segments; ++j) {
         const std::size_t next = t.model.next(j);
         const Vector3d q = local(t.x0[next]);
         const Vector3d p_begin = std::exchange(p, q);
         Memory& m = memory[arm_slot(kArms * f + static_cast<std::size_t>(arm), t, j)];
+        last = std::exchange(before, m);
         const double speed = std::max(t.state.v[j].norm(), t.state.v[next].norm());
         const double reach = tool.model().jaw_radius + t.model.radius + motion + speed * params.step_s + 0.5;
         // The whole segment is further from the tip than the cone is long: no closer look.
@@ -143,8 +145,12 @@ void World::State::detect_arms(std::uint32_t thread) noexcept {
         // The normal keeps its side: one recomputed from an unsigned distance would let go through what it pushes.
         Vector3d n =
             near.distance > 1e-9 ? Vector3d(near.from_axis / near.distance) : Vector3d(0, -Forceps::side(arm), 0);
-        if (m.live && n.dot(m.normal_A) < 0) n = m.normal_A;
-        if (!m.live && near.distance < radius) {
+        // A thread that runs along the jaws comes with ever new segments: they are on the side of their neighbours.
+        const Memory& behind =
+            j + 1 < segments ? memory[arm_slot(kArms * f + static_cast<std::size_t>(arm), t, j + 1)] : before;
+        const Memory& known = m.live ? m : last.live ? last : behind;
+        if (known.live && n.dot(known.normal_A) < 0) n = known.normal_A;
+        if (!known.live && near.distance < radius) {
           // Just let go, between the arms: the inner side.
           const Vec3 place_T = inverse(tool.X_WT_before()) * (X_WA0 * from_eigen(place_A));
           const double inner = tool.half_gap(place_T.x) + tool.radius(place_T.x);
