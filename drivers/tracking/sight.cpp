@@ -38,7 +38,7 @@ void gather(const std::array<CameraSight, kCameras>& cameras, const std::array<c
   for (std::size_t m = 0; m < kMarkersEach; ++m)
     for (std::size_t c = 0; c < kCameras; ++c) {
       std::uint8_t& n = out[m].count[c];
-      n = 0;
+      n = 0, out[m].known[c] = 0;
       if (!sets[c] || !sets[c]->image) continue;
       const CameraSight& camera = cameras[c];
       const auto& blobs = sets[c]->blobs[first_marker + m];

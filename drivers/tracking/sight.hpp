@@ -41,6 +41,7 @@ struct View {                                        ///< one blob
 struct MarkerViews {  ///< of one marker
   std::array<std::array<View, kCandidates>, kCameras> view;
   std::array<std::uint8_t, kCameras> count{};
+  std::array<std::uint8_t, kCameras> known{};  ///< taken out, as something else of the colour (clutter.hpp)
 };
 using Sight = std::array<MarkerViews, kMarkersEach>;
 

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "drivers/tracking/clutter.hpp"
 #include "drivers/tracking/consensus.hpp"
 #include "drivers/tracking/fit.hpp"
 #include "drivers/tracking/motion.hpp"
@@ -56,7 +57,7 @@ PoseVariance variance_of(const Matrix7& covariance) {
 Choice uncontradicted(const FitInput& in, Choice choice) noexcept {
   for (std::size_t m = 0; m < kMarkersEach; ++m) {
     int used = 0, seen = 0;
-    for (std::size_t c = 0; c < kCameras; ++c) used += choice.of[m][c] >= 0, seen += (*in.sight)[m].count[c] > 0;
+    for (std::size_t c = 0; c < kCameras; ++c) used += choice.of[m][c] >= 0, seen += (*in.sight)[m].count[c] + (*in.sight)[m].known[c] > 0;
     if (2 * used < seen) choice.of[m].fill(-1);
   }
   return choice;
@@ -67,7 +68,8 @@ Choice uncontradicted(const FitInput& in, Choice choice) noexcept {
 struct Tracker::State {
   struct Instrument {
     ForcepsShape shape;
-    Sight sight;
+    Sight all, sight;  // what is seen, and what of it is not known to be something else
+    Clutter clutter;
     Motion motion;
     bool seen = false;  // has ever been tracked
     TrackStatus status = TrackStatus::lost;
@@ -292,7 +294,7 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   for (std::size_t k = 0; k < kCameras; ++k) {
     of.support.seen[k] = of.support.used[k] = 0;
     for (std::size_t m = 0; m < kMarkersEach; ++m) {
-      of.support.seen[k] = static_cast<std::uint8_t>(of.support.seen[k] + (of.sight[m].count[k] > 0));
+      of.support.seen[k] = static_cast<std::uint8_t>(of.support.seen[k] + (of.all[m].count[k] > 0));
       if (c.ok) of.support.used[k] = static_cast<std::uint8_t>(of.support.used[k] + (c.fit.choice.of[m][k] >= 0));
     }
   }
@@ -305,6 +307,7 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     else
       of.motion.update_joint(c.fit.x, c.fit.information);
     of.motion_ns = of.last_ns = now_ns;
+    if (alone && of.status == TrackStatus::tracked) of.clutter.learn(in, of.all, c.fit.x, c.fit.choice, now_ns);
     if (alone) {
       const double sharp = c.sharp_sigma;
       of.usual_sigma = fresh && of.usual_sigma < 1e8 ? of.usual_sigma + kUsual * (sharp - of.usual_sigma) : sharp;
@@ -431,8 +434,11 @@ InstrumentSample Tracker::track(const std::array<const MarkerSet*, kCameras>& se
     s.camera_dt[c] = units::s_per_ns * static_cast<double>(sets[c]->mid_exposure_ns - mid_exposure_ns);
   }
   for (std::size_t i = 0; i < kInstruments; ++i) {
-    gather(s.cameras, used, i * kMarkersEach, s.instruments[i].sight);
-    s.follow(s.instruments[i], sample.instruments[i]);
+    State::Instrument& of = s.instruments[i];
+    gather(s.cameras, used, i * kMarkersEach, of.all);
+    of.sight = of.all;
+    of.clutter.strip(of.sight, s.now_ns);
+    s.follow(of, sample.instruments[i]);
   }
   return sample;
 }
