@@ -8,14 +8,15 @@
 namespace ligature::drivers {
 namespace {
 
-constexpr int kBelieved = 3;          // frames
-constexpr int kMost = 100;            // frames that a place's memory speaks for
-constexpr double kForget_s = 5;       // ... and how long without any
-constexpr double kSame2 = 36;         // 6 sigma of a view, beside ...
-constexpr double kBeside_px = 0.5;    // ... what a ball's own tremor and a half-covered disc move it
-constexpr double kNear_px = 4;        // a blob that moved no further than this from a place is still the same
-constexpr double kElsewhere_px = 10;  // from the marker: nothing of its own image reaches there
-constexpr std::size_t kViews = 2;     // that say where the marker is
+constexpr int kBelieved = 3;        // frames
+constexpr int kMost = 100;          // frames that a place's memory speaks for
+constexpr double kForget_s = 5;     // ... and how long without any
+constexpr double kSame2 = 36;       // 6 sigma of a view, beside ...
+constexpr double kTremor_px = 0.5;  // ... what moves a ball that stands
+constexpr double kNear_px = 4;      // a blob that moved no further than this from a place is still the same
+constexpr double kBeside_px = 1.5;  // from the marker's view
+constexpr double kInstead_px = 10;  // from where the marker must be: nothing of its own image reaches there
+constexpr std::size_t kViews = 2;   // that say where the marker is
 
 }  // namespace
 
@@ -23,7 +24,7 @@ bool Clutter::known(const Place& place, const View& view, std::int64_t now_ns) c
   if (place.times < kBelieved || units::s_per_ns * static_cast<double>(now_ns - place.newest_ns) > kForget_s)
     return false;
   const Eigen::Vector2d e = view.px - place.px;
-  const Eigen::Matrix2d S = view.weight.inverse() * kSame2 + kBeside_px * kBeside_px * Eigen::Matrix2d::Identity();
+  const Eigen::Matrix2d S = view.weight.inverse() * kSame2 + kTremor_px * kTremor_px * Eigen::Matrix2d::Identity();
   return e.dot(S.inverse() * e) < 1;
 }
 
@@ -49,11 +50,17 @@ void Clutter::learn(const FitInput& in, const Sight& all, const ForcepsEstimate&
     const auto& of = choice.of[m];
     if (static_cast<std::size_t>(std::count_if(of.begin(), of.end(), [](auto k) { return k >= 0; })) < kViews) continue;
     for (std::size_t c = 0; c < kCameras; ++c) {
+      // Beside the view that is the marker another blob is none of it, in its stead it may be half of it.
       Eigen::Vector2d marker;
-      if (!(*in.cameras)[c].image_of(in.shape->marker_R(m, x), in.shape->markers[m].radius, marker)) continue;
+      double clear = kBeside_px;
+      if (of[c] >= 0)
+        marker = (*in.sight)[m].view[c][static_cast<std::size_t>(of[c])].px;
+      else if (clear = kInstead_px;
+               !(*in.cameras)[c].image_of(in.shape->marker_R(m, x), in.shape->markers[m].radius, marker))
+        continue;
       for (std::size_t k = 0; k < all[m].count[c]; ++k) {
         const Eigen::Vector2d& px = all[m].view[c][k].px;
-        if ((px - marker).norm() < kElsewhere_px) continue;
+        if ((px - marker).norm() < clear) continue;
         auto& places = place_[m][c];
         Place* at = nullptr;
         double nearest = kNear_px;

@@ -18,7 +18,8 @@ class Clutter {
  public:
   /// Takes out of `sight` what is known to be something else; MarkerViews::known says where that was.
   void strip(Sight& sight, std::int64_t now_ns) const noexcept;
-  /// @param all before strip()  @param x where the markers certainly are, by `choice` of what was left
+  /// @param in its sight: after strip()  @param all before it
+  /// @param x where the markers certainly are  @param choice of `in.sight`
   void learn(const FitInput& in, const Sight& all, const ForcepsEstimate& x, const Choice& choice,
              std::int64_t now_ns) noexcept;
 

@@ -30,6 +30,12 @@ void Motion::start(const ForcepsEstimate& x, const Matrix7& pose_covariance) noe
   acceleration_ = 500;
 }
 
+void Motion::correct(const ForcepsEstimate& x, const Matrix7& pose_covariance) noexcept {
+  const Vector7 speed = v_;
+  start(x, pose_covariance);
+  v_ = speed;
+}
+
 void Motion::advance(double dt) noexcept {
   const double tau = params_.settle_s, stays = std::exp(-dt / tau), travel = tau * (1 - stays);
   x_ = moved(x_, travel * v_);

@@ -33,6 +33,8 @@ class Motion {
 
   /// A hand just found. @param pose_covariance of the fit
   void start(const ForcepsEstimate& x, const Matrix7& pose_covariance) noexcept;
+  /// The hand was not where it was thought to be: put there, its speed as far as it is known.
+  void correct(const ForcepsEstimate& x, const Matrix7& pose_covariance) noexcept;
   /// On by dt. @pre start() was called
   void advance(double dt_s) noexcept;
   /// @param seen what the images alone say  @param information theirs

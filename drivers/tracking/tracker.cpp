@@ -32,6 +32,9 @@ constexpr double kLoudest = 10;         // one frame's residuals speak for no mo
 constexpr double kSlideFrom_mm = 2;     // at most
 constexpr double kLeap_mm = 4;          // between frames; startled out of rest, 5 mm in 50 ms, a hand goes 3
 constexpr double kSlide_mm = 0.25;      // a frame, from where the hand was thought to be to where it is seen
+constexpr double kMoved_mm = 0.5;       // all markers by so much, and still a rigid body: none of them is a ball
+constexpr int kStood = 12;              // whole frames that say so of a hand that rests
+constexpr double kInTrue_px = 0.5;      // residual of a rig that is calibrated
 constexpr int kScaleMemory = 100;       // frames over which residuals are compared with their variances
 
 double tip_sigma(const Matrix7& covariance) {
@@ -52,12 +55,27 @@ PoseVariance variance_of(const Matrix7& covariance) {
   return v;
 }
 
+/// By how many cameras each colour is seen, taken for the marker, and seen twice.
+struct Shares {
+  std::array<int, kMarkersEach> seen{}, used{}, twice{};
+};
+Shares shares(const Sight& all, const Sight& sight, const Choice& choice) noexcept {
+  Shares n;
+  for (std::size_t m = 0; m < kMarkersEach; ++m)
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      const bool used = choice.of[m][c] >= 0;
+      n.seen[m] += sight[m].count[c] > 0, n.used[m] += used, n.twice[m] += all[m].count[c] > 1;
+    }
+  return n;
+}
+
 /// Without the colours that most of the cameras that see them see elsewhere: what one of them shows near the pose is
 /// another ball, whose ray happens to pass there.
 Choice uncontradicted(const FitInput& in, Choice choice) noexcept {
   for (std::size_t m = 0; m < kMarkersEach; ++m) {
     int used = 0, seen = 0;
-    for (std::size_t c = 0; c < kCameras; ++c) used += choice.of[m][c] >= 0, seen += (*in.sight)[m].count[c] + (*in.sight)[m].known[c] > 0;
+    for (std::size_t c = 0; c < kCameras; ++c)
+      used += choice.of[m][c] >= 0, seen += (*in.sight)[m].count[c] + (*in.sight)[m].known[c] > 0;
     if (2 * used < seen) choice.of[m].fill(-1);
   }
   return choice;
@@ -79,6 +97,10 @@ struct Tracker::State {
     double usual_sigma = 1e9;                         // of the tip while the images say it all [mm]
     double scale = 1;                                 // running ratio of squared residuals to their variance
     int scale_frames = 4;                             // ... taken as 1 for as many at first
+    bool proven = false;                              // no ball can be one of its markers
+    bool doubtful = false;                            // ... and one well may: not told yet
+    int whole = 0;                                    // frames since it was found with all markers where they belong
+    std::array<Eigen::Vector3d, kMarkersEach> found;  // markers when it was found, in R [mm]
     int pending = 0;                                  // weak fits in a row that agree
     bool leaned = false;                              // the answer before was the prediction's, wholly or in part
     Eigen::Vector3d slide = Eigen::Vector3d::Zero();  // of the answer's tip, off the fit's [mm]
@@ -95,7 +117,8 @@ struct Tracker::State {
     Matrix7 covariance = Matrix7::Zero();
     double sharp_sigma = 0;  // of the tip, by the views in themselves: their number, places and noise [mm]
     double cost = 0;
-    double surprise = 0;  // squared sigmas between it and the prediction
+    bool ambiguous = false;  // another pose explains as much
+    double surprise = 0;     // squared sigmas between it and the prediction
   };
 
   TrackerParams params;
@@ -106,19 +129,21 @@ struct Tracker::State {
   std::int64_t now_ns = 0, interval_ns = 16666667;
   bool started = false;
 
-  Candidate try_from(const FitInput& in, const ForcepsEstimate& start, const Motion* motion) const noexcept;
+  Candidate try_from(const FitInput& in, const ForcepsEstimate& start, const Motion* motion,
+                     bool proven) const noexcept;
   Candidate from_images(const FitInput& in, const Instrument& of, bool fresh) const noexcept;
   Candidate bridged(const FitInput& in, const Instrument& of) const noexcept;
   Candidate choose(const FitInput& in, Instrument& of, bool fresh, double since_s, bool& alone) const noexcept;
   bool within_reach(const Instrument& of, const Candidate& c, double since_s) const noexcept;
   bool speaks_for_itself(const Instrument& of, const Candidate& c) const noexcept;
   bool repeated(Instrument& of, const Candidate& c) const noexcept;
+  bool stands(Instrument& of, const Candidate& c, bool fresh, bool alone) const noexcept;
   void follow(Instrument& of, InstrumentPose& out) noexcept;
 };
 
 /// Fitted from there to the views that lie near, and to those near the result.
 Tracker::State::Candidate Tracker::State::try_from(const FitInput& in, const ForcepsEstimate& start,
-                                                   const Motion* motion) const noexcept {
+                                                   const Motion* motion, bool proven) const noexcept {
   Candidate c;
   const Choice near = associate(in, start, 2 * params.gate_px);
   if (near.views() < 4 || std::popcount(near.camera_bits()) < 2) return c;
@@ -141,7 +166,7 @@ Tracker::State::Candidate Tracker::State::try_from(const FitInput& in, const For
   if (motion) {
     const Vector7 off = between(motion->pose(), c.fit.x);
     c.surprise = off.dot((motion->pose_covariance() + c.covariance).partialPivLu().solve(off));
-    c.cost += std::min(kSurprise, c.surprise);
+    if (proven) c.cost += std::min(kSurprise, c.surprise);
   }
   c.ok = true;
   return c;
@@ -155,8 +180,8 @@ Tracker::State::Candidate Tracker::State::from_images(const FitInput& in, const 
     for (const std::uint8_t n : views.count) seen += n > 0;
   Candidate best;
   if (fresh) {
-    best = try_from(in, of.motion.pose(), &of.motion);
-    if (best.ok && best.surprise < kSurprise && best.fit.choice.views() == seen) return best;
+    best = try_from(in, of.motion.pose(), &of.motion, of.proven);
+    if (best.ok && of.proven && best.surprise < kSurprise && best.fit.choice.views() == seen) return best;
   }
   PointsOfMarkers points;
   for (std::size_t m = 0; m < kMarkersEach; ++m)
@@ -167,12 +192,12 @@ Tracker::State::Candidate Tracker::State::from_images(const FitInput& in, const 
   if (starts.count == 0 && !best.ok) starts_from_two(in, points, bounds, starts);
   double rival = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < std::min(starts.count, kTried); ++i) {
-    Candidate c = try_from(in, starts.entry[i].x, fresh ? &of.motion : nullptr);
+    Candidate c = try_from(in, starts.entry[i].x, fresh ? &of.motion : nullptr, of.proven);
     if (!c.ok) continue;
     if (!best.ok || c.cost < best.cost) std::swap(best, c);
     if (c.ok && (c.fit.x.p - best.fit.x.p).norm() > kDistinct_mm) rival = std::min(rival, c.cost);
   }
-  if (best.ok && rival - best.cost < kRivalMargin) best.ok = false;
+  if (best.ok && rival - best.cost < kRivalMargin) best.ok = false, best.ambiguous = true;
   return best;
 }
 
@@ -187,6 +212,7 @@ Tracker::State::Candidate Tracker::State::bridged(const FitInput& in, const Inst
   if (!c.fit.ok || c.fit.choice.views() == 0 || c.fit.residual_px > params.max_residual_px) return c;
   c.covariance = (c.fit.information + prior.information).inverse();
   c.ok = c.covariance.allFinite() && tip_sigma(c.covariance) < params.max_sigma_tip_mm &&
+         c.fit.x.opening > 2 * kBelowClosed &&
          between(prior.x, c.fit.x).dot(prior.information * between(prior.x, c.fit.x)) < kSurprise;
   return c;
 }
@@ -238,6 +264,10 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
                                                  bool& alone) const noexcept {
   Candidate seen = from_images(in, of, fresh);
   alone = true;
+  if (fresh && !of.proven && seen.ambiguous) {
+    of.status = TrackStatus::lost;
+    return seen;
+  }
   if (!fresh) {
     if (!seen.ok) of.pending = 0;
     seen.ok = seen.ok && (speaks_for_itself(of, seen) || repeated(of, seen));
@@ -265,6 +295,33 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
   return seen;
 }
 
+/// Whether a hand that was found a short while ago can still be one, whose third marker may have been a ball while the
+/// marker itself was hidden. A ball is found out when the others move. It gives itself away from the start where balls
+/// are seen beside the other markers and beside this one none.
+bool Tracker::State::stands(Instrument& of, const Candidate& c, bool fresh, bool alone) const noexcept {
+  if (fresh && of.proven) return true;
+  const Shares n = shares(of.all, of.sight, c.fit.choice);
+  if (!fresh) {
+    of.proven = false, of.whole = 0;
+    for (std::size_t m = 0; m < kMarkersEach; ++m) of.found[m] = of.shape.marker_R(m, c.fit.x);
+  }
+  bool whole = alone, moved = true, without = false;
+  std::size_t balls = 0;
+  for (std::size_t m = 0; m < kMarkersEach; ++m) {
+    if (n.seen[m] >= 2 && n.used[m] == 0) return false;
+    whole &= n.used[m] >= 2;
+    moved &= (of.shape.marker_R(m, c.fit.x) - of.found[m]).norm() > kMoved_mm;
+    balls += 2 * n.twice[m] > n.seen[m], without |= n.twice[m] == 0;
+  }
+  const bool in_true = c.fit.residual_px < kInTrue_px;
+  of.doubtful = (!fresh || of.doubtful) && without && balls + 1 == kMarkersEach;
+  if (of.doubtful && !in_true) return false;
+  of.whole += whole;
+  of.proven = whole && (moved || of.whole >= kStood);
+  if (of.proven) of.doubtful = false;
+  return true;
+}
+
 void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   const double since_s = of.seen ? units::s_per_ns * static_cast<double>(now_ns - of.last_ns) : 0;
   const bool fresh = of.seen && of.status != TrackStatus::lost && 1e3 * since_s <= params.prediction_ms;
@@ -279,12 +336,14 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
 
   bool alone = false;
   Candidate c = choose(in, of, fresh, since_s, alone);
+  if (c.ok && !stands(of, c, fresh, alone)) c.ok = false, of.status = TrackStatus::lost;
   // Where the hand was not where it was thought to be, the answer slides there; from too far off it is lost first.
   const bool answered = of.seen && of.status != TrackStatus::lost;
   if (!answered) of.slide.setZero();
   if (c.ok && answered && of.leaned) of.slide += (fresh ? of.motion.pose().p : of.last.p) - c.fit.x.p;
   const double off = of.slide.norm();
   of.slide *= off > kSlide_mm ? 1 - kSlide_mm / off : 0;
+  const bool leaned = of.leaned;
   of.leaned = !c.ok || !alone;
   // So is one whose images say, against all that was expected, that it leapt.
   const bool leapt = c.ok && answered && fresh && alone && c.surprise > kSurprise &&
@@ -302,12 +361,13 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     of.pending = 0;
     if (!fresh)
       of.motion.start(c.fit.x, c.covariance);
+    else if (alone && leaned && c.surprise > kSurprise)
+      of.motion.correct(c.fit.x, c.covariance);
     else if (alone)
       of.motion.update(c.fit.x, c.fit.information);
     else
       of.motion.update_joint(c.fit.x, c.fit.information);
     of.motion_ns = of.last_ns = now_ns;
-    if (alone && of.status == TrackStatus::tracked) of.clutter.learn(in, of.all, c.fit.x, c.fit.choice, now_ns);
     if (alone) {
       const double sharp = c.sharp_sigma;
       of.usual_sigma = fresh && of.usual_sigma < 1e8 ? of.usual_sigma + kUsual * (sharp - of.usual_sigma) : sharp;
@@ -324,13 +384,15 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     of.covariance = tip_of(covariance);
     of.variance = variance_of(covariance);
     const double sigma = tip_sigma(covariance);
+    if (alone && !of.doubtful && sigma <= params.max_sigma_tracked_mm)
+      of.clutter.learn(in, of.all, c.fit.x, c.fit.choice, now_ns);
     of.status = sigma <= params.max_sigma_tracked_mm ? TrackStatus::tracked : TrackStatus::predicted;
     of.confidence =
         std::clamp(1.0 - sigma / params.max_sigma_tip_mm, 0.0, 1.0) * (0.5 + 0.5 * std::min(1.0, c.fit.rows / 24.0));
     out.cameras = static_cast<std::uint8_t>(std::popcount(c.fit.choice.camera_bits()));
     out.residual_px = c.fit.residual_px;
     out.confidence = of.confidence;
-  } else if (fresh && !found_elsewhere) {
+  } else if (fresh && !found_elsewhere && of.status != TrackStatus::lost) {
     of.status = TrackStatus::predicted;
     of.last = of.motion.pose();
     of.covariance = tip_of(of.motion.pose_covariance());
@@ -339,10 +401,10 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   } else {
     of.status = TrackStatus::lost;
   }
-  out.status = of.status;
+  out.status = of.doubtful ? TrackStatus::lost : of.status;
   out.X_RT = {from_eigen(of.last.q), from_eigen(Eigen::Vector3d(of.last.p + of.slide))};
   out.opening_rad = of.last.opening;
-  if (of.status != TrackStatus::lost)
+  if (out.status != TrackStatus::lost)
     out.sigma_tip_mm = std::sqrt(of.covariance[0] + of.covariance[3] + of.covariance[5]), out.variance = of.variance;
 }
 

@@ -7,6 +7,7 @@
 ///   consensus   points that several cameras' rays agree on; starts: poses these points allow
 ///   fit         seven numbers from all rays at once, robust, with their covariance
 ///   motion      where the hand goes on to, and how surely
+///   clutter     what else of its colours is about
 ///
 /// The pose that explains most of what is seen wins; rivals are the prediction and every combination of points that
 /// the rigid model allows. While the images alone say all seven numbers as well as they usually do, the answer is
@@ -15,12 +16,14 @@
 /// or `prediction_ms` without any image of it, `lost`. A blob of the colour elsewhere in the box, with the marker
 /// itself hidden, now and then makes a triangle that the rigid model allows: such a pose lies where no hand could have
 /// got to, and while what is left of the expected one bridges the gap it does not count. A pose that nothing led up to
-/// needs the greater part of the views, and a weak one must repeat itself. A colour that most cameras see elsewhere is
-/// not taken from the one whose ray passes where it is wanted, and one camera's view of an arm finds no hand: turn and
-/// opening bring an arm to any ray. A hand that is seen again elsewhere than it was foretold is not leapt to: the
-/// answered tip slides there by 0.25 mm a frame, what is left of the way being part of its covariance; from more than 2
-/// mm off it is `lost` first. The believed covariance is scaled by how far this rig's residuals have lain from their
-/// variances.
+/// needs the greater part of the views, and a weak one must repeat itself. Until all its markers have moved and still
+/// fit the rigid model (or have stood for a while) it is on trial: a colour that is seen where it should not be, or
+/// another pose that explains as much, ends it; and it is not told where balls are seen beside two of its markers and
+/// beside the third none, which then may be a ball itself. A colour that most cameras see elsewhere is not taken from
+/// the one whose ray passes where it is wanted, and one camera's view of an arm finds no hand: turn and opening bring
+/// an arm to any ray. A hand that is seen again elsewhere than it was foretold is not leapt to: the answered tip slides
+/// there by 0.25 mm a frame, what is left of the way being part of its covariance; from more than 2 mm off it is `lost`
+/// first. The believed covariance is scaled by how far this rig's residuals have lain from their variances.
 #include <array>
 #include <cstdint>
 #include <memory>

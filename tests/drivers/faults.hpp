@@ -18,6 +18,7 @@ struct Faults {
   double hidden_s = 0.15;       ///< ... for as long at a time
   double hidden_views = 0;      ///< share of single views
   bool false_blobs = false;     ///< a ball of each colour stands in the box
+  double sway_mm = 0;           ///< ... and is swung to and fro by this much in 6 s
   bool flicker = false;         ///< and each camera sees it only now and then
   double glints = 0;            ///< share of views beside which one camera alone sees a blob of the colour
 };
@@ -44,7 +45,7 @@ struct Curtain {
 };
 
 inline Tally follow(const Rig& rig, const std::function<Hands(double)>& at, double duration_s, const Faults& f,
-             std::uint64_t seed) {
+                    std::uint64_t seed) {
   Random random(seed);
   auto tracker = Tracker::create(rig);
   Curtain curtain;
@@ -66,7 +67,8 @@ inline Tally follow(const Rig& rig, const std::function<Hands(double)>& at, doub
       for (std::size_t m = 0; m < kMarkers; ++m) {
         if (random.uniform(0, 1) < f.hidden_views) sets[c].count[m] = 0;
         if (f.false_blobs && !(f.flicker && random.uniform(0, 1) < 0.5))
-          if (const auto px = image_of(rig.cameras[c], balls[m], 3)) {
+          if (const auto px = image_of(rig.cameras[c],
+                                       balls[m] + Vec3{f.sway_mm * std::sin(t + static_cast<double>(m)), 0, 0}, 3)) {
             // Larger than the marker: detection lists it first.
             add_blob(sets[c], m, *px, kNoise_px, random);
             std::swap(sets[c].blobs[m][0], sets[c].blobs[m][sets[c].count[m] - 1u]);
@@ -77,8 +79,7 @@ inline Tally follow(const Rig& rig, const std::function<Hands(double)>& at, doub
       if (none || (f.dead >> c & 1u) || random.uniform(0, 1) < f.missing_images)
         sets[c] = MarkerSet{}, sets[c].image = false;
     }
-    const InstrumentSample s =
-        tracker->track(pointers(sets), static_cast<std::uint64_t>(k), std::llround(1e9 * t));
+    const InstrumentSample s = tracker->track(pointers(sets), static_cast<std::uint64_t>(k), std::llround(1e9 * t));
     const Hands truth = at(t);
     for (std::size_t i = 0; i < kInstruments; ++i) {
       const InstrumentPose& pose = s.instruments[i];
@@ -101,8 +102,7 @@ inline Tally follow(const Rig& rig, const std::function<Hands(double)>& at, doub
         out.surprised += d.dot(C.ldlt().solve(d)) > 40;
       }
       if (k > 0 && pose.status != TrackStatus::lost && before[i].status != TrackStatus::lost) {
-        const double jump =
-            (tip_error(pose, truth[i]) - tip_error(before[i], truth_before[i])).norm();
+        const double jump = (tip_error(pose, truth[i]) - tip_error(before[i], truth_before[i])).norm();
         if (jump > out.worst_jump) {
           out.worst_jump = jump;
           char text[96];

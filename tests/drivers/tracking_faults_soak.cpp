@@ -15,13 +15,26 @@ struct Variant {
   testing::Faults faults;
 };
 
+const testing::Faults kAll{.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true};
+
+testing::Faults flickering() {
+  testing::Faults f = kAll;
+  f.hidden_s = 0.15, f.flicker = true;
+  return f;
+}
+testing::Faults without_triggers() {
+  testing::Faults f = kAll;
+  f.missing_triggers = 0.05;
+  return f;
+}
+testing::Faults swaying() {
+  testing::Faults f = kAll;
+  f.sway_mm = 10;
+  return f;
+}
+
 const Variant kVariants[] = {
-    {"all", {.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}},
-    {"flicker",
-     {.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.15, .false_blobs = true, .flicker = true}},
-    {"triggers",
-     {.missing_images = 0.05, .missing_triggers = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}},
-};
+    {"all", kAll}, {"flicker", flickering()}, {"triggers", without_triggers()}, {"sway", swaying()}};
 
 TEST(TrackingFaultsSoak, NoBallIsTakenForAMarker) {
   unsigned from = 1001, to = 1160;
@@ -43,10 +56,11 @@ TEST(TrackingFaultsSoak, NoBallIsTakenForAMarker) {
         std::printf("  %s seed %u: %d wrong, jump %.3f (%s), shown %.3f\n", v.name, seed, t.wrong, t.worst_jump,
                     t.where.c_str(), t.worst_shown_jump);
     }
-    std::printf("%s: %d rows (%.1f %% tracked), %d wrong in %d seeds; jump %.2f, above 0.5 in %d; shown %.2f; %d beyond "
-                "6 sigma, covered %.3f\n",
-                v.name, rows, 100.0 * tracked / frames, wrong, wrong_seeds, jump, jumps, shown, surprised,
-                static_cast<double>(covered) / rows);
+    std::printf(
+        "%s: %d rows (%.1f %% tracked), %d wrong in %d seeds; jump %.2f, above 0.5 in %d; shown %.2f; %d beyond "
+        "6 sigma, covered %.3f\n",
+        v.name, rows, 100.0 * tracked / frames, wrong, wrong_seeds, jump, jumps, shown, surprised,
+        static_cast<double>(covered) / rows);
     EXPECT_EQ(wrong, 0) << v.name;
     EXPECT_EQ(jumps, 0) << v.name;
     EXPECT_LT(shown, 0.5) << v.name;
