@@ -32,6 +32,7 @@ constexpr double kLoudest = 10;         // one frame's residuals speak for no mo
 constexpr double kSlideFrom_mm = 2;     // at most
 constexpr double kLeap_mm = 4;          // between frames; startled out of rest, 5 mm in 50 ms, a hand goes 3
 constexpr double kSlide_mm = 0.25;      // a frame, from where the hand was thought to be to where it is seen
+constexpr double kVague = 3;            // a mere prediction this much less certain than what can be followed is none
 constexpr double kMoved_mm = 0.5;       // all markers by so much, and still a rigid body: none of them is a ball
 constexpr int kStood = 12;              // whole frames that say so of a hand that rests
 constexpr double kInTrue_px = 0.5;      // residual of a rig that is calibrated
@@ -392,7 +393,8 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
     out.cameras = static_cast<std::uint8_t>(std::popcount(c.fit.choice.camera_bits()));
     out.residual_px = c.fit.residual_px;
     out.confidence = of.confidence;
-  } else if (fresh && !found_elsewhere && of.status != TrackStatus::lost) {
+  } else if (fresh && !found_elsewhere && of.status != TrackStatus::lost &&
+             tip_sigma(of.motion.pose_covariance()) < kVague * params.max_sigma_tip_mm) {
     of.status = TrackStatus::predicted;
     of.last = of.motion.pose();
     of.covariance = tip_of(of.motion.pose_covariance());

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "tests/drivers/faults.hpp"
 #include "tests/drivers/scene.hpp"
@@ -81,24 +82,35 @@ TEST(TrackingFaults, MarkersHiddenFromAllCamerasAreBridged) {
   expect_honest({.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}, 0.5, 0.8);
 }
 
-// The same in many places of the box: a ball's ray passes near a hidden marker's place sooner or later.
-TEST(TrackingFaults, BallsDoNotStandInForHiddenMarkers) {
+// The same in many places of the box: a ball's ray passes near a hidden marker's place sooner or later. Among the seeds are
+// those at which a ball was once taken for a marker.
+void expect_no_ball_taken(const Faults& f, const std::vector<std::uint64_t>& seeds) {
   const Rig rig = testing::distorted_rig();
   const auto path = testing::demo_path(rig);
-  const Faults f{.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true};
   int rows = 0, wrong = 0, surprised = 0, covered = 0;
-  for (std::uint64_t seed = 5; seed <= 40; ++seed) {
+  for (const std::uint64_t seed : seeds) {
     const Tally t = follow(
         rig, [&](double s) { return path->evaluate(s); }, path->duration_s(), f, seed);
     EXPECT_LT(t.worst_jump, 0.5) << seed << " " << t.where;
     EXPECT_LT(t.worst_shown_jump, 0.5) << seed;
+    EXPECT_EQ(t.wrong, 0) << seed;
     rows += t.tracked + t.predicted, wrong += t.wrong, surprised += t.surprised, covered += t.covered;
   }
   std::printf("%d rows: %d wrong, %d beyond 6 sigma, covered %.3f\n", rows, wrong, surprised,
               static_cast<double>(covered) / rows);
-  EXPECT_EQ(wrong, 0);
-  EXPECT_LT(surprised, 6);  // of some 50 000 rows that share few faults
+  EXPECT_LT(surprised, 3);  // of tens of thousands of rows that share few faults
   EXPECT_GT(covered, 0.93 * rows);
+}
+
+TEST(TrackingFaults, BallsDoNotStandInForHiddenMarkers) {
+  Faults f{.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true};
+  std::vector<std::uint64_t> seeds{57, 59, 145, 191, 203, 210, 269, 337, 338, 349, 395, 402, 462, 488};
+  for (std::uint64_t seed = 5; seed <= 40; ++seed) seeds.push_back(seed);
+  expect_no_ball_taken(f, seeds);
+  f.missing_triggers = 0.05;
+  expect_no_ball_taken(f, {70, 101, 136, 145, 191, 210, 473, 488});
+  f.missing_triggers = 0, f.hidden_s = 0.15, f.flicker = true;
+  expect_no_ball_taken(f, {62, 75, 134, 145, 193, 197, 203, 349, 395});
 }
 
 // Two arms in two cameras, the tail in one: its ray meets the circle that the arms leave it twice.
