@@ -27,9 +27,11 @@ class Clutter {
   static constexpr std::size_t kPlaces = 4;  // of a colour in a camera
   struct Place {
     Eigen::Vector2d px = Eigen::Vector2d::Zero();
+    Eigen::Vector2d px_per_s = Eigen::Vector2d::Zero();
     int times = 0;  // seen there; 0: none
     std::int64_t newest_ns = 0;
   };
+  static Eigen::Vector2d foretold(const Place& place, std::int64_t now_ns) noexcept;
   bool known(const Place& place, const View& view, std::int64_t now_ns) const noexcept;
 
   std::array<std::array<std::array<Place, kPlaces>, kCameras>, kMarkersEach> place_;
