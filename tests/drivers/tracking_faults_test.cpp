@@ -82,8 +82,8 @@ TEST(TrackingFaults, MarkersHiddenFromAllCamerasAreBridged) {
   expect_honest({.missing_images = 0.05, .dead = 1, .hidden = 0.2, .hidden_s = 0.1, .false_blobs = true}, 0.5, 0.8);
 }
 
-// The same in many places of the box: a ball's ray passes near a hidden marker's place sooner or later. Among the seeds are
-// those at which a ball was once taken for a marker.
+// The same in many places of the box: a ball's ray passes near a hidden marker's place sooner or later. Among the seeds
+// are those at which a ball was once taken for a marker.
 void expect_no_ball_taken(const Faults& f, const std::vector<std::uint64_t>& seeds) {
   const Rig rig = testing::distorted_rig();
   const auto path = testing::demo_path(rig);
