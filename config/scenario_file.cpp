@@ -148,6 +148,7 @@ world::Friction read_friction(Table t) {
   f.thread_tissue = t.get_number("thread_tissue", f.thread_tissue, kFriction);
   f.thread_tool = t.get_number("thread_tool", f.thread_tool, kFriction);
   f.tissue_tool = t.get_number("tissue_tool", f.tissue_tool, kFriction);
+  f.tissue_tissue = t.get_number("tissue_tissue", f.tissue_tissue, kFriction);
   return f;
 }
 

@@ -32,17 +32,6 @@ Vector3d blended(const SoftBody& body, const SurfacePlace& place, const Value& v
          place.weight.z() * value(corner[2]);
 }
 
-// Motion of one place for a force at the other.
-Eigen::Matrix3d compliance_between(const SoftBody& body, const SurfacePlace& a, const SurfacePlace& b) {
-  const TriangleMesh::Triangle &i = body.surface().triangle(a.triangle), &j = body.surface().triangle(b.triangle);
-  Eigen::Matrix3d sum = Eigen::Matrix3d::Zero();
-  for (std::size_t m = 0; m < 3; ++m)
-    for (std::size_t n = 0; n < 3; ++n)
-      sum +=
-          a.weight[static_cast<Eigen::Index>(m)] * b.weight[static_cast<Eigen::Index>(n)] * body.compliance(i[m], j[n]);
-  return sum;
-}
-
 double thickest(const Strand* strands, std::size_t count) {
   double radius = 0;
   for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
@@ -56,6 +45,8 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
       body_contacts_(std::max(most_contacts, 4 * most_vertices)),
       rings_(kMostRings),
       tools_(kMostToolContacts),
+      tissue_contacts_(kMostTissueContacts),
+      soft_coupling_(std::min(most_contacts, kMostContacts)),
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
@@ -99,10 +90,19 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
                       &rings_.passages());
   tools_.begin(bodies_);
   tools_.find(0, bodies_, tools_.furthest() + most_move);
+  double tissue_move = 0;  // by soft bodies in the step before
+  visit_soft([&](const SoftBody& body) {
+    for (std::size_t v = 0; v < body.nodes(); ++v)
+      tissue_move = std::max(tissue_move, (body.x()[v] - body.start()[v]).squaredNorm());
+  });
+  tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
+  tissue_contacts_.find(bodies_, tissue_move + kTissueReach * least_skin());
   for (const Ring& r : rings_.list())
     if (!r.left) return true;
   for (const BodyContact& c : tools_.contacts())
     if (c.contact.gap < tools_.furthest() + kTouching * diameter || !c.contact.force.isZero(0)) return true;
+  for (const TissueContact& c : tissue_contacts_.contacts())
+    if (c.contact.gap < tissue_move || !c.contact.force.isZero(0)) return true;
   return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
     const double moved = bodies.body[c.contact.pair.edge_b]->moved().norm();
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
@@ -152,6 +152,8 @@ void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
   std::vector<BodyContact>& by = tools_.contacts();
   for (std::size_t j = 0; j < by.size(); ++j) visit(by[j].contact, Row{j, Row::Of::tool});
+  std::vector<TissueContact>& on = tissue_contacts_.contacts();
+  for (std::size_t j = 0; j < on.size(); ++j) visit(on[j].contact, Row{j, Row::Of::tissue});
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
@@ -179,9 +181,28 @@ Vector3d CoupledStep::soft_moved(const StrandContact& c, bool by_step) const noe
   });
 }
 
+// Likewise of a's place against b's, of two soft bodies.
+Vector3d CoupledStep::tissue_moved(const Row& row, bool by_step) const noexcept {
+  const TissueContact& t = tissue_contacts_.contacts()[row.contact];
+  StrandContact own = t.contact;
+  own.pair.edge_b = t.contact.pair.edge_a;
+  own.on = t.of;
+  return soft_moved(own, by_step) - soft_moved(t.contact, by_step);
+}
+
+// Of two bodies that touch, the least.
+double CoupledStep::least_skin() const noexcept {
+  double least = 1e9;
+  visit_soft([&](const SoftBody& body) {
+    if (body.skin() > 0) least = std::min(least, 2 * body.skin());
+  });
+  return least;
+}
+
 // Motion of a's place against b's by the last step() of their systems, and in it.
 Vector3d CoupledStep::relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept {
   if (row.of == Row::Of::tool) return tools_.ahead(c, body_motion_) - soft_moved(c, true);
+  if (row.of == Row::Of::tissue) return tissue_moved(row, true);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const ThreadSystem& s = systems[strand];
     const Blend b = blend_at(strands_[strand], edge, at);
@@ -216,21 +237,25 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row&
       if (right) s.turn_right(turn.edge[k], turn.weight[k] * moment);
     }
   };
+  const auto on_soft = [&](std::uint32_t number, const SurfacePlace& place, const Vector3d& f) {
+    SoftBody* const soft = bodies_.soft_of(number);
+    for (std::size_t k = 0; soft && k < 3; ++k)
+      soft->push(soft->surface().triangle(place.triangle)[k], place.weight[static_cast<Eigen::Index>(k)] * f);
+  };
   if (row.of == Row::Of::tool)
     tools_.push(c, force);
+  else if (row.of == Row::Of::tissue)
+    on_soft(c.pair.edge_a, tissue_contacts_.contacts()[row.contact].of, force);
   else
     on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
-  if (!between) {
-    SoftBody* const soft = bodies_.soft_of(c.pair.edge_b);
-    for (std::size_t k = 0; soft && k < 3; ++k)
-      soft->push(soft->surface().triangle(c.on.triangle)[k], -c.on.weight[static_cast<Eigen::Index>(k)] * force);
-  }
+  if (!between) on_soft(c.pair.edge_b, c.on, -force);
   if (between) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force, c.normal);
 }
 
 // Motion of a's place against b's in this step.
 Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept {
   if (row.of == Row::Of::tool) return tools_.so_far(c, bodies_.at) - soft_moved(c, false);
+  if (row.of == Row::Of::tissue) return tissue_moved(row, false);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const Strand& s = strands_[strand];
     Vector3d sum = place_on(s.x, s, edge, at) - place_on(systems[strand].problem().x0->data(), s, edge, at);
@@ -256,6 +281,12 @@ double CoupledStep::worst_penetration() const noexcept {
   return worst;
 }
 
+bool CoupledStep::tissues_apart() const noexcept {
+  const double left = kTissueLeft * least_skin();
+  return std::all_of(tissue_contacts_.contacts().begin(), tissue_contacts_.contacts().end(),
+                     [&](const TissueContact& c) { return c.contact.gap >= -left; });
+}
+
 // Forces at contacts such that the motion they bring about together with the rest obeys their laws. The systems'
 // step() is the motion without a change of these forces; afterwards with it.
 void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size_t count,
@@ -263,13 +294,15 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
                          CoupledOutcome& out) noexcept {
   const double margin = kChosenMargin * thickest(strands, count);
   const double tool_margin = kChosenMargin * (tools_.any() ? tools_.least_radius() : 0);
+  const double tissue_margin = kTissueMargin * least_skin();
   rows_.clear();
   chosen_.clear();
   axes_.clear();
   visit_contacts([&](const StrandContact& c, const Row& row) {
     const Vector3d moving = relative(c, row, systems);
     const double left = c.gap + c.dip + c.normal.dot(moving);
-    if (left > (row.of == Row::Of::tool ? tool_margin : margin) && c.force.isZero(0)) return;
+    const double near = row.of == Row::Of::tool ? tool_margin : row.of == Row::Of::tissue ? tissue_margin : margin;
+    if (left > near && c.force.isZero(0)) return;
     if (rows_.size() == mu_.size()) {
       out.overflow = true;
       return;
@@ -286,6 +319,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
         row.of == Row::Of::body && body_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
              : row.of == Row::Of::tool         ? settings.tool_friction
+             : row.of == Row::Of::tissue       ? settings.tissue_friction
              : !bodies_.soft_of(c.pair.edge_b) ? settings.body_friction
              : at_point                        ? std::max(kPointFriction, settings.soft_friction)
                                                : settings.soft_friction;
@@ -410,18 +444,22 @@ void CoupledStep::pull_rims(ThreadSystem* systems) noexcept {
   }
 }
 
-// What contacts with one soft body have to do with each other by way of it.
+// What contacts with one soft body have to do with each other by way of it, and those of one tool by the hand.
 void CoupledStep::add_soft_coupling() noexcept {
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (rows_[i].of == Row::Of::strands) continue;
-    const StrandContact& a = chosen_[i];
-    const SoftBody* const body = bodies_.soft_of(a.pair.edge_b);
+  for (std::uint32_t b = 0; b < bodies_.count; ++b) {
+    const SoftBody* const body = bodies_.soft_of(b);
     if (!body) continue;
-    for (std::size_t j = 0; j <= i; ++j) {
-      const StrandContact& b = chosen_[j];
-      if (rows_[j].of == Row::Of::strands || b.pair.edge_b != a.pair.edge_b) continue;
-      coupling_.add(i, j, axes_[i].transpose() * compliance_between(*body, a.on, b.on) * axes_[j]);
+    soft_coupling_.begin(*body);
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].of == Row::Of::strands) continue;
+      const StrandContact& c = chosen_[i];
+      if (rows_[i].of == Row::Of::tissue && c.pair.edge_a == b)
+        soft_coupling_.touch(i, tissue_contacts_.contacts()[rows_[i].contact].of, 1);
+      if (c.pair.edge_b == b) soft_coupling_.touch(i, c.on, -1);
     }
+    soft_coupling_.add_to(coupling_, axes_.data());
+  }
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
     if (rows_[i].of != Row::Of::tool) continue;
     const StrandContact& of_a = contact_of(rows_[i]);
     for (std::size_t j = 0; j <= i; ++j) {
@@ -453,7 +491,7 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
     }
   };
   visit_contacts([&](const StrandContact& c, const Row& row) {
-    if (row.of == Row::Of::tool || (c.gap > margin && c.force.isZero(0))) return;
+    if (row.of == Row::Of::tool || row.of == Row::Of::tissue || (c.gap > margin && c.force.isZero(0))) return;
     mark(c.pair.strand_a, c.pair.edge_a);
     if (row.of == Row::Of::strands) mark(c.pair.strand_b, c.pair.edge_b);
   });
@@ -490,6 +528,7 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
     part = std::min(
         part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1).fraction);
   });
+  part = std::min(part, look_tissues(bodies_, {fraction, false}).fraction);
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
     part = std::min(
@@ -559,6 +598,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       rings_.follow(strands, bodies_);
       if (body_contacts_.find(strands, count, bodies_, body_reach, &rings_.passages()) > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_reach) > 0) out.overflow = true;
+      const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
+      if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
     }
     tools_.clear_forces();
     if (iteration > 0 && settings.between) {
@@ -577,7 +618,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_contacts([&](const StrandContact& c, const Row& row) {
       if (c.force.isZero(0)) return;
       push(systems, c, row, c.force, false);
-      if (row.of == Row::Of::tool) return;
+      if (row.of == Row::Of::tool || row.of == Row::Of::tissue) return;
       load = std::max(load, c.force.norm());
     });
     for (std::size_t k = 0; k < count; ++k) {
@@ -607,7 +648,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     out.converged = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
                     moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter &&
-                    soft_moved_ <= kSoftRest * diameter && worst_penetration() <= kPenetrationLeft * diameter &&
+                    soft_moved_ <= kSoftRest * diameter && tissues_apart() &&
+                    worst_penetration() <= kPenetrationLeft * diameter &&
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
 
@@ -651,7 +693,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     double most_slid = 0;
     for (const Row& row : rows_)
-      if (row.of != Row::Of::tool) most_slid = std::max(most_slid, relative(contact_of(row), row, systems).norm());
+      if (row.of != Row::Of::tool && row.of != Row::Of::tissue)
+        most_slid = std::max(most_slid, relative(contact_of(row), row, systems).norm());
     // The trust region: moves for which places and normals of the contacts stay good.
     const double over_slid = most_slid / (kMostSlid * diameter);
     const double too_far = std::max(furthest / most_move, over_slid);
@@ -665,9 +708,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([&](SoftBody& body) {
       for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
     });
-    // A body that only tools press and that leaps to and fro between two places goes half way, and half of that.
+    // Bodies that only tools or each other press and that leap to and fro between two places go half way, and half of
+    // that.
     const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [](const Row& row) {
-                            return row.of == Row::Of::tool;
+                            return row.of == Row::Of::tool || row.of == Row::Of::tissue;
                           });
     relax = !by_tools                               ? 1.0
             : soft_moved_ > kSoftLeap * soft_before ? std::max(0.5 * relax, kLeastRelax)
@@ -692,7 +736,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                    .found > 0;
         passes = passes || look_tools(body, tools_.trial(body_motion_, fraction), motion_of, kAuditShare).found > 0;
       });
-      return passes;
+      return passes || look_tissues(bodies_, {fraction, false}, kAuditShare).found > 0;
     };
     for (int halving = 0; unproven(); ++halving) {
       fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
@@ -755,7 +799,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       passes = passes ||
                look_tools(body, tools_.trial_back(motion, 0.5), {body.start(), body.x(), 0.5}, kAuditShare).found > 0;
     });
-    if (passes) break;
+    if (passes || look_tissues(bodies_, {0.5, true}, kAuditShare).found > 0) break;
     visit_soft([](SoftBody& body) { body.go_back(0.5); });
     tools_.go_back(0.5);
     motion *= 0.5;

@@ -27,8 +27,11 @@
 #include "sim/contact/coupling.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/contact/soft_coupling.hpp"
 #include "sim/contact/strand_contacts.hpp"
 #include "sim/contact/thread_system.hpp"
+#include "sim/contact/tissue_contacts.hpp"
+#include "sim/contact/tissue_guard.hpp"
 #include "sim/contact/tolerances.hpp"
 #include "sim/contact/tools.hpp"
 #include "sim/contract/step_report.hpp"
@@ -38,11 +41,12 @@ namespace ligature::contact {
 struct CoupledSettings {
   StepSettings step;
   ConeSettings cone;
-  double friction = 0;       ///< mu between strands
-  double body_friction = 0;  ///< mu between strands and rigid bodies
-  double soft_friction = 0;  ///< mu between strands and bodies that deform, rims of holes in them too
-  double tool_friction = 0;  ///< mu between tools and these
-  bool between = true;       ///< strands touch each other; else they pass through
+  double friction = 0;         ///< mu between strands
+  double body_friction = 0;    ///< mu between strands and rigid bodies
+  double soft_friction = 0;    ///< mu between strands and bodies that deform, rims of holes in them too
+  double tool_friction = 0;    ///< mu between tools and these
+  double tissue_friction = 0;  ///< mu between bodies that deform
+  bool between = true;         ///< strands touch each other; else they pass through
 };
 
 struct CoupledOutcome {
@@ -72,6 +76,7 @@ class CoupledStep {
   static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
   static constexpr std::size_t kMostRings = 64;
   static constexpr std::size_t kMostToolContacts = 768;
+  static constexpr std::size_t kMostTissueContacts = 2048;
 
   /// @param most_vertices of all threads together, @param most_contacts that are coupled (at most kMostContacts)
   CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts);
@@ -79,8 +84,9 @@ class CoupledStep {
   /// True when strands touch, or nearly: then solve() is for all threads. @param motion bound on how far a vertex moves
   /// in this step, as far as it is known [mm]. @rt as below
   bool near(const Strand* strands, std::size_t count, double motion) noexcept;
-  /// True when strands touch bodies with a curved surface, or tools touch soft ones, or nearly: then solve() is for all
-  /// threads, too. Begins where bodies().known() says, and the step of tools(): again only after tools().go_back(0).
+  /// True when strands touch bodies with a curved surface, or tools or each other soft ones, or nearly: then solve() is
+  /// for all threads, too. Begins where bodies().known() says, and the step of tools(): again only after
+  /// tools().go_back(0).
   /// @param bodies where they are at the start of the step
   bool near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept;
   /// After threads were moved each alone: false when one would have passed through a body, or touches one in the end.
@@ -103,6 +109,9 @@ class CoupledStep {
   /// Led by the caller before near_bodies(); finished by solve(), or by the caller where threads moved alone.
   Tools& tools() noexcept { return tools_; }
   const Tools& tools() const noexcept { return tools_; }
+  /// Known from step to step, begun by near_bodies().
+  TissueContacts& tissues() noexcept { return tissue_contacts_; }
+  const TissueContacts& tissues() const noexcept { return tissue_contacts_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// What is carried from step to step.
@@ -110,6 +119,7 @@ class CoupledStep {
     contacts_.add_to(hash);
     rings_.add_to(hash);
     tools_.add_to(hash);
+    tissue_contacts_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
     hash.add(moved_);
@@ -120,16 +130,17 @@ class CoupledStep {
 
  private:
   struct Row {
-    enum class Of : std::uint8_t { strands, body, ring, tool };
-    std::size_t contact = 0;  ///< in contacts_, body_contacts_, rings_ or tools_
+    enum class Of : std::uint8_t { strands, body, ring, tool, tissue };
+    std::size_t contact = 0;  ///< in contacts_, body_contacts_, rings_, tools_ or tissue_contacts_
     Of of = Of::strands;
   };
   StrandContact& contact_of(const Row& row) noexcept {
     if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];
+    if (row.of == Row::Of::tissue) return tissue_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::body) return body_contacts_.contacts()[row.contact].contact;
     return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
-  /// visit(contact, row) for those between strands, then for those with bodies, then for rings, then for tools.
+  /// visit(contact, row) for those between strands, then for those with bodies, then for rings, tools, tissues.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
@@ -143,9 +154,12 @@ class CoupledStep {
   void push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force, bool right) noexcept;
   Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
   Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
+  Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
+  double least_skin() const noexcept;
   SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
                          double share) const noexcept;
   double worst_penetration() const noexcept;
+  bool tissues_apart() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
               Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
   /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
@@ -161,6 +175,8 @@ class CoupledStep {
   BodyContacts body_contacts_;
   Rings rings_;
   Tools tools_;
+  TissueContacts tissue_contacts_;
+  SoftCoupling soft_coupling_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation
   CrossingGuard guard_;

@@ -201,16 +201,16 @@ Vector3d TriangleMesh::weights(std::size_t t, const Vector3d& point) const noexc
 }
 
 // Whether d points out of the solid beyond both faces at edge k of t.
-bool TriangleMesh::beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d) const noexcept {
+bool TriangleMesh::beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d, double slack) const noexcept {
   const Vector3d e = corner(t, k + 1) - corner(t, k);
   const Vector3d &n = face_normals_[t], &other = face_normals_[neighbours_[t][k]];
-  const double least = -kConeSeam * e.norm() * d.norm();
+  const double least = -slack * e.norm() * d.norm();
   return d.dot(e.cross(n)) >= least && d.dot(other.cross(e)) >= least && d.dot(n + other) > 0;
 }
 
-bool TriangleMesh::beyond_vertex(std::uint32_t v, const Vector3d& d) const noexcept {
+bool TriangleMesh::beyond_vertex(std::uint32_t v, const Vector3d& d, double slack) const noexcept {
   for (std::uint32_t i = ring_first_[v]; i < ring_first_[v + 1]; ++i)
-    if (d.dot(vertices_[ring_[i]] - vertices_[v]) > kConeSeam * (vertices_[ring_[i]] - vertices_[v]).norm() * d.norm())
+    if (d.dot(vertices_[ring_[i]] - vertices_[v]) > slack * (vertices_[ring_[i]] - vertices_[v]).norm() * d.norm())
       return false;
   return d.dot(vertex_normals_[v]) > 0;
 }
@@ -285,10 +285,10 @@ void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const n
     const Triangle& corners = triangles_[t];
     if (on.corner >= 0) {
       const std::uint32_t v = corners[static_cast<std::size_t>(on.corner)];
-      if (owners_[v] != t || !beyond_vertex(v, d)) return;
+      if (owners_[v] != t || !beyond_vertex(v, d, kConeSeam)) return;
     } else if (on.edge >= 0) {
       const auto k = static_cast<std::size_t>(on.edge);
-      if (neighbours_[t][k] < t || !beyond_edge(t, k, d)) return;
+      if (neighbours_[t][k] < t || !beyond_edge(t, k, d, kConeSeam)) return;
     } else if (d.dot(face_normals_[t]) <= 0) {
       return;
     }
@@ -307,7 +307,7 @@ void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, M
         const double s = along.dot(vertices_[v] - p) / square;
         const Vector3d d = p + s * along - vertices_[v];
         const double size = d.norm();
-        if (s > 0 && s < 1 && size <= within && size > kOnSurface && beyond_vertex(v, d))
+        if (s > 0 && s < 1 && size <= within && size > kOnSurface && beyond_vertex(v, d, kConeSeam))
           insert(out, {size, vertices_[v], d / size, s, true, t});
       }
       if (neighbours_[t][k] < t) continue;
@@ -316,7 +316,7 @@ void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, M
       const Vector3d on = corner(t, k) + both.t * (corner(t, k + 1) - corner(t, k));
       const Vector3d d = p + both.s * along - on;
       const double size = d.norm();
-      if (size <= within && size > kOnSurface && beyond_edge(t, k, d))
+      if (size <= within && size > kOnSurface && beyond_edge(t, k, d, kConeSeam))
         insert(out, {size, on, d / size, both.s, true, t});
     }
   });

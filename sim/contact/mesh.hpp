@@ -62,6 +62,12 @@ class TriangleMesh {
   const Triangle& triangle(std::size_t t) const noexcept { return triangles_[t]; }
   const Vector3d& vertex(std::size_t v) const noexcept { return vertices_[v]; }
   const Vector3d& face_normal(std::size_t t) const noexcept { return face_normals_[t]; }  ///< unit, outwards
+  /// Across the edge k of a triangle, from corner k to k + 1.
+  std::uint32_t neighbour(std::size_t t, std::size_t k) const noexcept { return neighbours_[t][k]; }
+  std::uint32_t owner(std::size_t v) const noexcept { return owners_[v]; }  ///< one of the triangles round a vertex
+  /// Whether d points out of the solid, as far as `slack` (a sine) beyond the normal cone of an edge, of a vertex.
+  bool beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d, double slack) const noexcept;
+  bool beyond_vertex(std::uint32_t v, const Vector3d& d, double slack) const noexcept;
   /// Weights of a triangle's corners at a point of it, each in [0, 1], sum 1.
   Vector3d weights(std::size_t t, const Vector3d& point) const noexcept;
   /// visit(triangle) for every one whose box is within reach of this box.
@@ -83,8 +89,6 @@ class TriangleMesh {
   template <class Visit>  // visit(triangle), for all whose boxes are within `reach` of this box; may lower reach
   void for_near(const Vector3d& low, const Vector3d& high, const double& reach, const Visit& visit) const noexcept;
   const Vector3d& corner(std::uint32_t t, std::size_t k) const noexcept { return vertices_[triangles_[t][k % 3]]; }
-  bool beyond_edge(std::uint32_t t, std::size_t k, const Vector3d& d) const noexcept;
-  bool beyond_vertex(std::uint32_t v, const Vector3d& d) const noexcept;
 
   std::vector<Vector3d> vertices_;
   std::vector<Triangle> triangles_;

@@ -30,6 +30,9 @@ class SoftBody {
   virtual std::size_t nodes() const noexcept = 0;
   virtual const Vector3d* start() const noexcept = 0;  ///< at the start of the step  W [mm]      (nodes)
   virtual const Vector3d* x() const noexcept = 0;      ///< now  W [mm]                           (nodes)
+  /// What its surface keeps of the distance to that of another soft body, which keeps its own share [mm]; 0: they pass
+  /// through each other.
+  virtual double skin() const noexcept { return 0; }
 
   /// Begins a step of dt [s] with what is now as its start. @rt this and all below: no allocation
   virtual void begin(double dt) noexcept = 0;

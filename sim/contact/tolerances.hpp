@@ -41,6 +41,9 @@ inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converge
 inline constexpr double kSoftLeap = 0.8;   ///< of its move before, that a body which converges moves less than
 inline constexpr double kLeastRelax = 0.125;  ///< of a move that is made where it does not
 inline constexpr double kAuditShare = 0.25;   ///< of the distance kept from a soft surface, that is proven of a move
+inline constexpr double kTissueReach = 1;     ///< that surfaces of soft bodies are looked at within [skins of both]
+inline constexpr double kTissueMargin = 0.5;  ///< a contact of theirs that would be left nearer is coupled [skins]
+inline constexpr double kTissueLeft = 0.01;   ///< that a converged step may lack of their distance [skins]
 
 // Contact between strands.
 inline constexpr double kContactReach = 0.5;  ///< surfaces nearer than this are looked at, beyond motion [diameter]

@@ -9,6 +9,8 @@
 namespace ligature::tissue {
 namespace {
 
+constexpr double kSkin = 0.05;  // of the wall
+
 struct Range {
   const char* key;
   double value, low, high;
@@ -58,6 +60,7 @@ Result<TissueModel> vessel_model(const Vessel& v) {
                          ".." + number(r.high));
   TissueModel out;
   out.material = v.material;
+  out.skin = kSkin * v.wall;
   const double outside = 0.5 * v.outer_diameter, inside = outside - v.wall;
   const Eigen::Quaterniond q_WV = to_eigen(v.X_WV.q).normalized();
   const Vector3d p_WV = to_eigen(v.X_WV.p);

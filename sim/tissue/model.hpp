@@ -33,6 +33,7 @@ struct TissueModel {
   std::vector<SurfaceTriangle> surface;  ///< closed; on nodes 0 .. s - 1, each of which it has
   std::vector<std::uint32_t> fixed;      ///< nodes that do not move, or only as they are told
   Material material;
+  double skin = 0;  ///< that its surface keeps of the distance to another tissue's [mm]; 0: it meets none
 };
 
 /// A straight vessel end, with its own axis x: from x = 0 (the first end) to x = length (the last).

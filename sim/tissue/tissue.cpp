@@ -944,6 +944,9 @@ double Tissue::mass(std::uint32_t node) const noexcept {
 const Vector3d* Tissue::x() const noexcept {
   return p_->x.data();
 }
+double Tissue::skin() const noexcept {
+  return p_->model.skin;
+}
 const Vector3d* Tissue::start() const noexcept {
   return p_->x0.data();
 }

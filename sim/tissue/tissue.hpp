@@ -92,6 +92,7 @@ class Tissue final : public contact::SoftBody {
   std::size_t nodes() const noexcept override;
   const Vector3d* start() const noexcept override;
   const Vector3d* x() const noexcept override;
+  double skin() const noexcept override;
   void begin(double dt) noexcept override;
   void linearise() noexcept override;
   void push(std::uint32_t node, const Vector3d& force) noexcept override;

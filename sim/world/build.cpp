@@ -269,6 +269,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   c.range("friction.thread_obstacle", params.friction.thread_obstacle, 0, 10, "0.2 is usual");
   c.range("friction.thread_tool", params.friction.thread_tool, 0, 10, "0.4 is usual");
   c.range("friction.tissue_tool", params.friction.tissue_tool, 0, 10, "0.5 is usual");
+  c.range("friction.tissue_tissue", params.friction.tissue_tissue, 0, 10, "0.05 is usual");
   c.range("friction.thread_thread", params.friction.thread_thread, 0, 10, "0.3 is usual");
   c.range("friction.thread_tissue", params.friction.thread_tissue, 0, 10, "0.1 is usual");
   c.range("solver.iterations", params.solver.iterations, 1, 1000, "8 is usual");

@@ -132,6 +132,7 @@ struct Friction {  ///< Coulomb, by pair
   double thread_tissue = 0.1;
   double thread_tool = 0.4;
   double tissue_tool = 0.5;
+  double tissue_tissue = 0.05;  ///< wet: glass slides on living endothelium at 0.03 to 0.06 [Dunn 2007]
 };
 
 /// A rigid body that threads touch; it may move, without turning.

@@ -190,8 +190,8 @@ void World::State::step_tissues_alone() noexcept {
   }
 }
 
-// That no thread and no tool met a tissue while both went from the start of the step to where they are: the same motion
-// backwards.
+// That no thread, no tool and no other tissue met a tissue while both went from the start of the step to where they
+// are: the same motion backwards.
 bool World::State::apart_from_tissues() noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) ends[k] = threads[k].x0.data();
   const auto rigid = static_cast<std::uint32_t>(obstacles.size() - tissues.size());
@@ -210,7 +210,11 @@ bool World::State::apart_from_tissues() noexcept {
         contact::look_soft(tools.strands().data(), tools.strands().size(), back_to, tissues[t], back);
     if (verdict.found + verdict.inside + of_tools.found + of_tools.inside > 0) return false;
   }
-  return true;
+  coupled[0].tissues().find(all_bodies(), 0);
+  for (const contact::TissueContact& c : coupled[0].tissues().contacts())
+    if (c.contact.gap < 0) return false;
+  const contact::SoftVerdict between = contact::look_tissues(all_bodies(), {0, true});
+  return between.found + between.inside == 0;
 }
 
 void World::State::undo_tissues(double fraction) noexcept {

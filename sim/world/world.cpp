@@ -8,6 +8,7 @@
 
 #include "sim/base/hash.hpp"
 #include "sim/contact/obstacle_guard.hpp"
+#include "sim/contact/tissue_guard.hpp"
 #include "sim/world/build.hpp"
 #include "sim/world/grading.hpp"
 #include "sim/world/state.hpp"
@@ -54,6 +55,7 @@ void World::State::solve_together(StepReport& report) noexcept {
                                      .body_friction = params.friction.thread_obstacle,
                                      .soft_friction = params.friction.thread_tissue,
                                      .tool_friction = params.friction.tissue_tool,
+                                     .tissue_friction = params.friction.tissue_tissue,
                                      .between = params.solver.contact != SolverParams::Contact::none};
   const contact::StageWatch watch{
       [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
@@ -76,6 +78,7 @@ void World::State::solve_together(StepReport& report) noexcept {
     for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
     coupled[0].bodies().contacts().clear();
     coupled[0].tools().contacts().clear();
+    coupled[0].tissues().contacts().clear();
     for (contact::StrandContact& c : coupled[0].rings().contacts()) c.force.setZero();
     return;
   }
@@ -147,6 +150,8 @@ void World::State::solve(StepReport& report) noexcept {
 // All go only this part of their way from the start of the step, obstacles too. What is held is told again in the next
 // step where it should be.
 void World::State::cut_motion(double fraction) noexcept {
+  // Nor is the straight way back the one that tissues came.
+  if (contact::look_tissues(all_bodies(), {fraction, true}, kAuditShare).found > 0) fraction = 0;
   for (std::size_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     for (std::size_t i = 0; i < t.x0.size(); ++i)

@@ -1,0 +1,63 @@
+#include "sim/contact/soft_coupling.hpp"
+
+#include <algorithm>
+
+namespace ligature::contact {
+
+SoftCoupling::SoftCoupling(std::size_t most_contacts) {
+  sides_.reserve(2 * most_contacts);
+  nodes_.reserve(6 * most_contacts);
+  between_.resize(kMostNodes * (kMostNodes + 1) / 2);
+}
+
+void SoftCoupling::begin(const SoftBody& body) noexcept {
+  body_ = &body;
+  sides_.clear();
+  nodes_.clear();
+}
+
+void SoftCoupling::touch(std::size_t contact, const SurfacePlace& place, double sign) noexcept {
+  Side side;
+  side.contact = contact;
+  for (std::size_t k = 0; k < 3; ++k) {
+    side.node[k] = body_->surface().triangle(place.triangle)[k];
+    side.weight[k] = sign * place.weight[static_cast<Eigen::Index>(k)];
+    if (side.weight[k] != 0) nodes_.push_back(side.node[k]);
+  }
+  sides_.push_back(side);
+}
+
+Eigen::Matrix3d SoftCoupling::compliance(std::uint32_t m, std::uint32_t n) const noexcept {
+  if (nodes_.size() > kMostNodes) return body_->compliance(nodes_[m], nodes_[n]);
+  if (m < n) return between_[n * (n + 1) / 2 + m].transpose();
+  return between_[m * (m + 1) / 2 + n];
+}
+
+void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexcept {
+  std::sort(nodes_.begin(), nodes_.end());
+  nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
+  const auto count = static_cast<std::uint32_t>(nodes_.size());
+  for (Side& side : sides_)
+    for (std::size_t k = 0; k < 3; ++k)
+      side.node[k] = side.weight[k] == 0
+                         ? 0
+                         : static_cast<std::uint32_t>(std::lower_bound(nodes_.begin(), nodes_.end(), side.node[k]) -
+                                                      nodes_.begin());
+  if (count <= kMostNodes)
+    for (std::uint32_t m = 0; m < count; ++m)
+      for (std::uint32_t n = 0; n <= m; ++n) between_[m * (m + 1) / 2 + n] = body_->compliance(nodes_[m], nodes_[n]);
+  for (std::size_t i = 0; i < sides_.size(); ++i)
+    for (std::size_t j = 0; j <= i; ++j) {
+      const Side &a = sides_[i], &b = sides_[j];
+      Eigen::Matrix3d sum = Eigen::Matrix3d::Zero();
+      for (std::size_t m = 0; m < 3; ++m)
+        for (std::size_t n = 0; n < 3; ++n)
+          if (a.weight[m] != 0 && b.weight[n] != 0) sum += a.weight[m] * b.weight[n] * compliance(a.node[m], b.node[n]);
+      Eigen::Matrix3d block = axes[a.contact].transpose() * sum * axes[b.contact];
+      // Both sides of one contact on one body: what the one moves the other by counts both ways.
+      if (i != j && a.contact == b.contact) block += block.transpose().eval();
+      coupling.add(a.contact, b.contact, block);
+    }
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,198 @@
+#include "sim/contact/tissue_contacts.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "sim/contact/segment_triangle.hpp"
+#include "sim/contact/soft_body.hpp"
+#include "sim/contact/tolerances.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kConeSlack = 0.3;     // sine by which a way may leave the normal cone of the feature it begins at
+constexpr double kLeastRidge = 0.05;   // turn of the normal across an edge that meets others as an edge [rad]
+constexpr double kLeastSkew = 1e-4;    // squared sine of two edges that cross
+constexpr std::size_t kMostSides = 3;  // of a surface that one vertex meets
+constexpr double kAtCorner = 1 - 1e-9;
+
+auto key(const TissueContact& c) {
+  return std::tuple(c.contact.pair.edge_a, c.contact.pair.edge_b, c.kind, c.first, c.second);
+}
+
+bool ridge(const TriangleMesh& mesh, std::uint32_t t, std::size_t k) {
+  const Vector3d &n = mesh.face_normal(t), &other = mesh.face_normal(mesh.neighbour(t, k));
+  const TriangleMesh::Triangle& corner = mesh.triangle(t);
+  const Vector3d along = mesh.vertex(corner[(k + 1) % 3]) - mesh.vertex(corner[k]);
+  return n.cross(other).dot(along) > kLeastRidge * along.norm();
+}
+
+double box_distance(const TriangleMesh& mesh, const Vector3d& low, const Vector3d& high) {
+  return (low - mesh.high()).cwiseMax(mesh.low() - high).cwiseMax(0.0).norm();
+}
+
+Vector3d unit(std::size_t k) {
+  return Vector3d::Unit(static_cast<Eigen::Index>(k));
+}
+
+std::size_t corner_of(const TriangleMesh::Triangle& triangle, std::uint32_t vertex) {
+  return triangle[0] == vertex ? 0 : triangle[1] == vertex ? 1 : 2;
+}
+
+}  // namespace
+
+struct TissueContacts::Pair {
+  std::uint32_t a = 0, b = 0;
+  const SoftBody& body_a;
+  const SoftBody& body_b;
+  double skin = 0;
+};
+
+TissueContacts::TissueContacts(std::size_t most_contacts) : most_(most_contacts) {
+  contacts_.reserve(most_contacts);
+  before_.reserve(most_contacts);
+  handed_.resize(most_contacts);
+}
+
+std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
+  before_.swap(contacts_);
+  contacts_.clear();
+  std::fill_n(handed_.begin(), before_.size(), std::uint8_t{0});
+  lost_ = 0;
+  for (std::uint32_t a = 0; a < bodies.count; ++a)
+    for (std::uint32_t b = a + 1; b < bodies.count; ++b) {
+      const SoftBody *const of_a = bodies.soft_of(a), *const of_b = bodies.soft_of(b);
+      if (!of_a || !of_b || !(of_a->skin() > 0) || !(of_b->skin() > 0)) continue;
+      const Pair pair{a, b, *of_a, *of_b, of_a->skin() + of_b->skin()};
+      const TriangleMesh& mesh = of_b->surface();
+      if (box_distance(of_a->surface(), mesh.low(), mesh.high()) > reach + pair.skin) continue;
+      find_vertices(pair, TissueContact::Kind::vertex, reach);
+      find_vertices(pair, TissueContact::Kind::other, reach);
+      find_edges(pair, reach);
+    }
+  return lost_;
+}
+
+// Vertices of one against the surface of the other.
+void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept {
+  const bool swapped = kind == TissueContact::Kind::other;
+  const TriangleMesh& mesh = (swapped ? pair.body_b : pair.body_a).surface();
+  const TriangleMesh& other = (swapped ? pair.body_a : pair.body_b).surface();
+  const double within = reach + pair.skin;
+  const std::size_t begun = contacts_.size();
+  for (std::uint32_t v = 0; v < mesh.vertices(); ++v) {
+    const Vector3d& p = mesh.vertex(v);
+    if (box_distance(other, p, p) > within) continue;
+    TriangleMesh::Minima sides;
+    other.minima(p, within, sides);
+    std::uint32_t number = 0;
+    for (const TriangleMesh::Nearest& side : sides) {
+      if (number == kMostSides) break;
+      if (!mesh.beyond_vertex(v, -side.normal, kConeSlack)) continue;
+      TissueContact at;
+      at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.b};
+      at.contact.normal = swapped ? Vector3d(-side.normal) : side.normal;
+      at.contact.gap = side.distance - pair.skin;
+      at.kind = kind;
+      at.first = v;
+      at.number = number;
+      const SurfacePlace own{mesh.owner(v), unit(corner_of(mesh.triangle(mesh.owner(v)), v))};
+      const SurfacePlace on{side.triangle, other.weights(side.triangle, side.point)};
+      at.of = swapped ? on : own;
+      at.contact.on = swapped ? own : on;
+      // Two vertices that are nearest to each other were met from the first side.
+      Eigen::Index corner = 0;
+      if (swapped && on.weight.maxCoeff(&corner) > kAtCorner) {
+        const std::uint32_t w = other.triangle(on.triangle)[static_cast<std::size_t>(corner)];
+        const bool known = std::any_of(
+            contacts_.begin(), contacts_.begin() + static_cast<std::ptrdiff_t>(begun), [&](const TissueContact& c) {
+              return c.contact.pair == at.contact.pair && c.first == w && c.contact.on.weight.maxCoeff() > kAtCorner &&
+                     (c.contact.normal - at.contact.normal).squaredNorm() < 1e-12 &&
+                     std::abs(c.contact.gap - at.contact.gap) < 1e-12;
+            });
+        if (known) continue;
+      }
+      ++number;
+      add(at, reach);
+    }
+  }
+}
+
+// Ridges of the one against ridges of the other, where both places lie inside their edges.
+void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
+  const TriangleMesh &mesh = pair.body_a.surface(), &other = pair.body_b.surface();
+  const double within = reach + pair.skin;
+  for (std::uint32_t t = 0; t < mesh.triangles(); ++t)
+    for (std::uint32_t k = 0; k < 3; ++k) {
+      if (mesh.neighbour(t, k) > t) continue;
+      const TriangleMesh::Triangle& corner = mesh.triangle(t);
+      const Vector3d &p = mesh.vertex(corner[k]), &q = mesh.vertex(corner[(k + 1) % 3]);
+      const Vector3d low = p.cwiseMin(q), high = p.cwiseMax(q);
+      if (box_distance(other, low, high) > within || !ridge(mesh, t, k)) continue;
+      const std::size_t begun = contacts_.size();
+      other.for_each_near(low, high, within, [&](std::uint32_t u) {
+        for (std::uint32_t m = 0; m < 3; ++m) {
+          if (other.neighbour(u, m) > u) continue;
+          const TriangleMesh::Triangle& corners = other.triangle(u);
+          const Vector3d &r = other.vertex(corners[m]), &s = other.vertex(corners[(m + 1) % 3]);
+          const Vector3d along = q - p, across = s - r;
+          if (along.cross(across).squaredNorm() < kLeastSkew * along.squaredNorm() * across.squaredNorm()) continue;
+          const TwoPlaces both = closest_places(p, q, r, s);
+          if (!both.inside) continue;
+          const Vector3d d = p + both.s * along - (r + both.t * across);
+          const double size = d.norm();
+          if (size > within || !(size > 0) || !ridge(other, u, m)) continue;
+          if (!mesh.beyond_edge(t, k, -d, kConeSlack) || !other.beyond_edge(u, m, d, kConeSlack)) continue;
+          TissueContact at;
+          at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.b};
+          at.contact.normal = d / size;
+          at.contact.gap = size - pair.skin;
+          at.kind = TissueContact::Kind::edges;
+          at.first = 3 * t + k;
+          at.second = 3 * u + m;
+          at.of = {t, (1 - both.s) * unit(k) + both.s * unit((k + 1) % 3)};
+          at.contact.on = {u, (1 - both.t) * unit(m) + both.t * unit((m + 1) % 3)};
+          add(at, reach);
+        }
+      });
+      std::sort(contacts_.begin() + static_cast<std::ptrdiff_t>(begun), contacts_.end(),
+                [](const TissueContact& a, const TissueContact& b) { return a.second < b.second; });
+    }
+}
+
+// With the force that it had before: of several of a vertex the one whose normal was nearest.
+void TissueContacts::add(TissueContact at, double reach) noexcept {
+  if (at.contact.gap > reach) return;
+  if (contacts_.size() == most_) {
+    ++lost_;
+    return;
+  }
+  std::size_t best = before_.size();
+  double cosine = kSameSide;
+  const auto first = std::lower_bound(before_.begin(), before_.end(), key(at),
+                                      [](const TissueContact& c, const auto& k) { return key(c) < k; });
+  for (auto o = static_cast<std::size_t>(first - before_.begin()); o < before_.size() && key(before_[o]) == key(at);
+       ++o) {
+    const double own = before_[o].contact.normal.dot(at.contact.normal);
+    if (!handed_[o] && own > cosine) cosine = own, best = o;
+  }
+  if (best < before_.size()) {
+    handed_[best] = 1;
+    const StrandContact& was = before_[best].contact;
+    const double along = was.normal.dot(was.force);
+    const Vector3d across = was.force - along * was.normal;
+    at.contact.force = along * at.contact.normal + (across - at.contact.normal.dot(across) * at.contact.normal);
+    at.contact.sliding = was.sliding;
+  }
+  contacts_.push_back(at);
+}
+
+void TissueContacts::add_to(StateHash& hash) const noexcept {
+  for (const TissueContact& c : contacts_) {
+    hash.add(static_cast<std::uint64_t>(c.first) << 32 | c.second);
+    hash.bytes(c.contact.force.data(), sizeof(double) * 3);
+  }
+}
+
+}  // namespace ligature::contact

@@ -1,0 +1,61 @@
+#pragma once
+/// Where the surfaces of soft bodies touch each other, with an identity, a normal and a force that persist.
+///
+/// Every surface has a skin, and two keep the sum of their skins: a contact's gap is the distance of two places less
+/// that. The places are those where the distance of two triangle meshes has local minima,
+///
+///   vertex against face, edge or vertex of the other, from both sides; edge against edge, where both are ridges
+///
+/// so that sharp rims meet edge on edge, and faces that lie on each other bear at all their vertices. Which features
+/// face each other is judged by their normal cones, with some slack (kConeSlack): a place that is no minimum yet may be
+/// one after the move, and the law that its distance stays is true of it, too. As surfaces never pass through each
+/// other (tissue_guard.hpp) distances need no sign, and normals are those of the way from the one place to the other.
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/hash.hpp"
+#include "sim/contact/obstacle.hpp"
+#include "sim/contact/strand.hpp"
+
+namespace ligature::contact {
+
+/// Identity: the two bodies, kind, first, second, number.
+struct TissueContact {
+  enum class Kind : std::uint8_t {
+    vertex,  ///< `first` of body a against the surface of b, one of several by `number`
+    other,   ///< vertex `first` of body b against the surface of a
+    edges,   ///< the edges `first` of a and `second` of b: 3 triangle + side, of the later of their two triangles
+  };
+  /// pair = {kNoStrand, body a, kNoStrand, body b}; normal from b to a, force on a; `on`: the place on b
+  StrandContact contact;
+  SurfacePlace of;  ///< the place on a
+  Kind kind = Kind::vertex;
+  std::uint32_t first = 0, second = 0, number = 0;
+};
+
+class TissueContacts {
+ public:
+  explicit TissueContacts(std::size_t most_contacts);
+
+  /// The contacts where the bodies are now, surfaces nearer than `reach` beyond their skins; forces are those of
+  /// before, turned with their normals. @returns how many did not fit. @rt O(triangles near), no allocation
+  std::size_t find(const Bodies& bodies, double reach) noexcept;
+
+  /// In ascending order of identity.
+  std::vector<TissueContact>& contacts() noexcept { return contacts_; }
+  const std::vector<TissueContact>& contacts() const noexcept { return contacts_; }
+
+  void add_to(StateHash& hash) const noexcept;
+
+ private:
+  struct Pair;
+  void find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept;
+  void find_edges(const Pair& pair, double reach) noexcept;
+  void add(TissueContact at, double reach) noexcept;
+
+  std::size_t most_ = 0, lost_ = 0;
+  std::vector<TissueContact> contacts_, before_;  // (most contacts)
+  std::vector<std::uint8_t> handed_;              // of before_: its force went on                    (most contacts)
+};
+
+}  // namespace ligature::contact

@@ -1,0 +1,131 @@
+#include "sim/contact/tissue_guard.hpp"
+
+#include <Eigen/Geometry>
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "sim/contact/segment_triangle.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr int kMostAdvances = 60;
+constexpr double kLeastDistance = 0.1;  // of the sum of skins
+constexpr double kBand = 0.02;          // of what is kept: so near is there
+
+using Corners = std::array<Vector3d, 3>;
+
+struct Moving {
+  std::array<Corners, 2> at, by;  // corners of either triangle, and their motion
+  Corners corners(std::size_t k, double t) const {
+    return {at[k][0] + t * by[k][0], at[k][1] + t * by[k][1], at[k][2] + t * by[k][2]};
+  }
+};
+
+// Whether the first lies above the second along n by more than `least`, at the start and at the end: then it does so
+// all the way, since the least height of the one over the other is a concave function of time.
+bool plane_separates(const Moving& m, const Vector3d& n, double least) {
+  for (const double t : {0.0, 1.0}) {
+    const Corners a = m.corners(0, t), b = m.corners(1, t);
+    const double low = std::min({n.dot(a[0]), n.dot(a[1]), n.dot(a[2])});
+    if (!(low - std::max({n.dot(b[0]), n.dot(b[1]), n.dot(b[2])}) > least)) return false;
+  }
+  return true;
+}
+
+// From the place on the second triangle to that on the first; zero where they meet.
+Vector3d apart(const Corners& a, const Corners& b) {
+  Vector3d best = Vector3d::Zero();
+  double square = -1;
+  for (std::size_t k = 0; k < 3; ++k) {
+    const SegmentTriangle one = closest(a[k], a[(k + 1) % 3], b[0], b[1], b[2]);
+    const SegmentTriangle two = closest(b[k], b[(k + 1) % 3], a[0], a[1], a[2]);
+    const Vector3d d1 = one.on_segment - one.on_triangle, d2 = two.on_triangle - two.on_segment;
+    if (square < 0 || d1.squaredNorm() < square) best = d1, square = d1.squaredNorm();
+    if (d2.squaredNorm() < square) best = d2, square = d2.squaredNorm();
+  }
+  return best;
+}
+
+double furthest(const SoftBody& body, const SoftMotion& motion) {
+  double square = 0;
+  for (std::size_t v = 0; v < body.surface().vertices(); ++v)
+    square = std::max(square, motion.of(static_cast<std::uint32_t>(v)).squaredNorm());
+  return std::sqrt(square);
+}
+
+void load(Moving& m, std::size_t k, const TriangleMesh& mesh, std::uint32_t triangle, const SoftMotion& motion) {
+  for (std::size_t c = 0; c < 3; ++c) {
+    const std::uint32_t v = mesh.triangle(triangle)[c];
+    m.at[k][c] = mesh.vertex(v);
+    m.by[k][c] = motion.of(v);
+  }
+}
+
+// Two triangles; of the move that was left.
+void look_at(const Moving& m, const Vector3d& n_a, const Vector3d& n_b, double keep, double share, SoftVerdict& out) {
+  if (plane_separates(m, n_b, share * keep) || plane_separates(m, -n_a, share * keep)) return;
+  ++out.looked_at;
+  const Vector3d first = apart(m.at[0], m.at[1]);
+  const double distance = first.norm();
+  if (!(distance > 0)) {
+    ++out.inside;
+    return;
+  }
+  const double least = share * std::min(keep, 0.5 * distance);
+  if (plane_separates(m, first / distance, least)) return;
+  // What all of it moves by together brings nothing nearer.
+  const Vector3d mean = (m.by[0][0] + m.by[0][1] + m.by[0][2] + m.by[1][0] + m.by[1][1] + m.by[1][2]) / 6;
+  double speed = 0;
+  for (const Corners& by : m.by)
+    speed += std::max({(by[0] - mean).norm(), (by[1] - mean).norm(), (by[2] - mean).norm()});
+  double t = 0, here = distance;
+  for (int i = 0; i < kMostAdvances && t < out.fraction; ++i) {
+    if (i > 0) here = apart(m.corners(0, t), m.corners(1, t)).norm();
+    const double left = here - least;
+    if (left >= (1 - t) * speed) return;
+    if (left <= kBand * least) break;
+    t += left / speed;
+  }
+  if (t >= 1) return;
+  ++out.found;
+  out.fraction = std::min(out.fraction, t);
+}
+
+void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, double share, SoftVerdict& out) {
+  const TriangleMesh &mesh = a.surface(), &other = b.surface();
+  const SoftMotion by = move.of(a), other_by = move.of(b);
+  const double keep = kLeastDistance * (a.skin() + b.skin());
+  const double own = furthest(a, by), reach = furthest(b, other_by) + keep;
+  if ((mesh.low() - other.high()).cwiseMax(other.low() - mesh.high()).maxCoeff() > own + reach) return;
+  for (std::uint32_t t = 0; t < mesh.triangles(); ++t) {
+    Moving m;
+    load(m, 0, mesh, t, by);
+    Vector3d low = m.at[0][0], high = low;
+    for (std::size_t c = 0; c < 3; ++c) {
+      const Vector3d end = m.at[0][c] + m.by[0][c];
+      low = low.cwiseMin(m.at[0][c]).cwiseMin(end);
+      high = high.cwiseMax(m.at[0][c]).cwiseMax(end);
+    }
+    if ((low - other.high()).cwiseMax(other.low() - high).maxCoeff() > reach) continue;
+    other.for_each_near(low, high, reach, [&](std::uint32_t u) {
+      load(m, 1, other, u, other_by);
+      look_at(m, mesh.face_normal(t), other.face_normal(u), keep, share, out);
+    });
+  }
+}
+
+}  // namespace
+
+SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share) noexcept {
+  SoftVerdict out;
+  for (std::size_t i = 0; i < bodies.count; ++i)
+    for (std::size_t j = i + 1; j < bodies.count; ++j) {
+      const SoftBody *const a = bodies.soft_of(i), *const b = bodies.soft_of(j);
+      if (a && b && a->skin() > 0 && b->skin() > 0) look_between(*a, *b, move, share, out);
+    }
+  return out;
+}
+
+}  // namespace ligature::contact

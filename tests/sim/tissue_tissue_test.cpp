@@ -1,0 +1,260 @@
+/// Soft bodies on each other: blocks against what theory says of them, vessel ends against each other.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "sim/contact/coupled_step.hpp"
+#include "sim/tissue/tissue.hpp"
+#include "sim/world/build.hpp"
+
+namespace ligature::contact {
+namespace {
+
+using tissue::SurfacePart;
+using tissue::Tissue;
+using tissue::TissueModel;
+
+constexpr double kStep = 0.005, kYoung = 1e5;  // [s], [Pa]
+
+/// A block with its corner at `low`, its grain nx by ny by nz; the nodes of the face across z named `held` are held.
+TissueModel block(const Vector3d& low, const Vector3d& size, int nx, int ny, int nz, int held, double poisson = 0.3) {
+  TissueModel m;
+  m.material = {.young = kYoung, .poisson = poisson, .density = 1e-3, .relaxation = 0, .drag = 0};
+  m.skin = 0.01;
+  // Those of the surface first.
+  std::vector<std::uint32_t> number(static_cast<std::size_t>((nx + 1) * (ny + 1) * (nz + 1)));
+  const auto at = [&](int i, int j, int k) { return static_cast<std::size_t>((i * (ny + 1) + j) * (nz + 1) + k); };
+  for (const bool inner : {false, true})
+    for (int i = 0; i <= nx; ++i)
+      for (int j = 0; j <= ny; ++j)
+        for (int k = 0; k <= nz; ++k) {
+          const bool inside = i > 0 && i < nx && j > 0 && j < ny && k > 0 && k < nz;
+          if (inside != inner) continue;
+          number[at(i, j, k)] = static_cast<std::uint32_t>(m.nodes.size());
+          m.nodes.push_back(low + Vector3d(size.x() * i / nx, size.y() * j / ny, size.z() * k / nz));
+          if ((held < 0 && k == 0) || (held > 0 && k == nz)) m.fixed.push_back(number[at(i, j, k)]);
+        }
+  const auto node = [&](int i, int j, int k) { return number[at(i, j, k)]; };
+  for (int i = 0; i < nx; ++i)
+    for (int j = 0; j < ny; ++j)
+      for (int k = 0; k < nz; ++k)
+        m.elements.push_back({node(i, j, k), node(i + 1, j, k), node(i + 1, j + 1, k), node(i, j + 1, k),
+                              node(i, j, k + 1), node(i + 1, j, k + 1), node(i + 1, j + 1, k + 1),
+                              node(i, j + 1, k + 1)});
+  const auto quad = [&](std::uint32_t a, std::uint32_t b, std::uint32_t c, std::uint32_t d) {
+    m.surface.push_back({{a, b, c}, SurfacePart::outer});
+    m.surface.push_back({{a, c, d}, SurfacePart::outer});
+  };
+  for (int i = 0; i < nx; ++i)
+    for (int j = 0; j < ny; ++j) {
+      quad(node(i, j, 0), node(i, j + 1, 0), node(i + 1, j + 1, 0), node(i + 1, j, 0));
+      quad(node(i, j, nz), node(i + 1, j, nz), node(i + 1, j + 1, nz), node(i, j + 1, nz));
+    }
+  for (int i = 0; i < nx; ++i)
+    for (int k = 0; k < nz; ++k) {
+      quad(node(i, 0, k), node(i + 1, 0, k), node(i + 1, 0, k + 1), node(i, 0, k + 1));
+      quad(node(i, ny, k), node(i, ny, k + 1), node(i + 1, ny, k + 1), node(i + 1, ny, k));
+    }
+  for (int j = 0; j < ny; ++j)
+    for (int k = 0; k < nz; ++k) {
+      quad(node(0, j, k), node(0, j, k + 1), node(0, j + 1, k + 1), node(0, j + 1, k));
+      quad(node(nx, j, k), node(nx, j + 1, k), node(nx, j + 1, k + 1), node(nx, j, k + 1));
+    }
+  return m;
+}
+
+/// Tissues alone with each other; the step wants a thread, which is far away.
+struct Bench {
+  world::Thread thread;
+  std::vector<Tissue> tissues;
+  std::vector<Obstacle> obstacles;
+  std::vector<const Obstacle*> bodies;
+  std::vector<SoftBody*> soft;
+  ThreadSystem system;
+  CoupledStep coupled{1, 64, 768};
+  CoupledSettings settings;
+  CoupledOutcome last;
+  double worst_overlap = 0, worst_gap = 0;  ///< [mm]
+  int worst_inverted = 0;
+  std::uint32_t unproven = 0;
+  std::size_t most_rows = 0;
+
+  static world::ThreadParams far_away() {
+    world::ThreadParams p;
+    p.points = {{-20, 0, 50}, {-19, 0, 50}};
+    p.diameter_mm = 0.1;
+    p.segment_mm = 0.1;
+    p.inertial = false;
+    p.material = {.stretch_stiffness = 1e6, .bend_stiffness = 1e3, .twist_stiffness = 1e3, .drag = 1e-3};
+    return p;
+  }
+  explicit Bench(std::vector<TissueModel> models)
+      : thread(world::build_thread(far_away(), 0, {}, world::resample(far_away()).size())),
+        system(thread.x0.size(), 4, thread.state.twist) {
+    settings.step.dt = kStep;
+    settings.step.iterations = 60;
+    settings.step.residual_target = 1e-8;
+    settings.tissue_friction = 0.1;
+    for (TissueModel& m : models)
+      tissues.push_back(
+          std::move(*Tissue::create(std::move(m), {.dt = kStep, .iterations = 20, .residual_target = 1e-10})));
+    for (Tissue& t : tissues) obstacles.push_back(Obstacle::soft(t.surface())), soft.push_back(&t);
+    for (Obstacle& o : obstacles) bodies.push_back(&o);
+  }
+  Bodies all() { return {bodies.data(), bodies.size(), 0, soft.data()}; }
+  template <class Lead>
+  void step(const Lead& lead) {
+    thread.x0 = thread.state.x;
+    const Strand s{.x = thread.state.x.data(), .vertices = thread.state.x.size(), .radius = 0.05, .rest_length = 0.1};
+    coupled.bodies().known().clear();
+    coupled.near(&s, 1, 0.1);
+    coupled.near_bodies(&s, 1, all(), 0.1);
+    lead();
+    const StepProblem problem{&thread.model, &thread.x0, &thread.state, &thread.drive, nullptr, 0};
+    InlineExecutor executor;
+    last = coupled.solve(&system, &problem, &s, 1, settings, executor, {});
+    coupled.contacts().remember();
+    unproven += last.unproven;
+    most_rows = std::max(most_rows, coupled.last_problem().count);
+    for (const Tissue& t : tissues) worst_inverted = std::max(worst_inverted, t.report().inverted);
+    worst_overlap = std::max(worst_overlap, overlap());
+    worst_gap = std::max(worst_gap, -least_gap());
+  }
+  void step() {
+    step([] {});
+  }
+  /// How deep a vertex of one is inside another [mm].
+  double overlap() const {
+    double worst = 0;
+    for (const Tissue& a : tissues)
+      for (const Tissue& b : tissues) {
+        if (&a == &b) continue;
+        for (std::size_t v = 0; v < a.surface().vertices(); ++v)
+          worst = std::max(worst, -b.surface().nearest(a.surface().vertex(v), 5).distance);
+      }
+    return worst;
+  }
+  double least_gap() const {
+    double least = 1e9;
+    for (const TissueContact& c : coupled.tissues().contacts()) least = std::min(least, c.contact.gap);
+    return least;
+  }
+  Vector3d force_on_first() const {
+    Vector3d sum = Vector3d::Zero();
+    for (const TissueContact& c : coupled.tissues().contacts()) sum += c.contact.force;
+    return sum;
+  }
+  /// What elements push on the nodes that are held.
+  Vector3d reaction(std::size_t k) {
+    std::vector<Vector3d> gradient(tissues[k].nodes());
+    tissues[k].elastic_energy(gradient);
+    Vector3d sum = Vector3d::Zero();
+    for (const std::uint32_t v : tissues[k].model().fixed) sum += gradient[v];
+    return sum;
+  }
+  void shift_held(std::size_t k, const Vector3d& by) {
+    for (const std::uint32_t v : tissues[k].model().fixed) tissues[k].hold(v, tissues[k].x()[v] + by);
+  }
+  void trace(const char* what) const {
+    if (!std::getenv("TRACE")) return;
+    const Vector3d f = force_on_first();
+    std::printf(
+        "%s: it %d conv %d motion %.3f prevented %u unproven %u rows %zu contacts %zu gap %.5f force %.4f %.4f %.4f "
+        "inverted %d\n",
+        what, last.iterations, last.converged, last.motion, last.prevented, last.unproven, coupled.last_problem().count,
+        coupled.tissues().contacts().size(), least_gap(), f.x(), f.y(), f.z(), worst_inverted);
+  }
+};
+
+// Two blocks of other heights and grains, pressed by what holds their far ends: springs in series.
+TEST(TissueOnTissue, PressedBlocksAreSpringsInSeries) {
+  constexpr double kSide = 0.5, kLow = 0.4, kHigh = 0.8, kPress = 0.02;
+  Bench b({block({0, 0, 0}, {kSide, kSide, kLow}, 2, 2, 2, -1, 0),
+           block({0, 0, kLow + 0.025}, {kSide, kSide, kHigh}, 3, 3, 3, 1, 0)});
+  b.settings.tissue_friction = 0;
+  for (int i = 0; i < 10; ++i) {
+    b.step([&] { b.shift_held(1, {0, 0, -0.1 * (kPress + 0.005)}); });
+    b.trace("press");
+  }
+  for (int i = 0; i < 60; ++i) {
+    b.step();
+    if (i % 10 == 0) b.trace("rest");
+  }
+  b.trace("rest");
+  const double expected = kPress * kYoung * kSide * kSide / (kLow + kHigh);
+  EXPECT_NEAR(b.force_on_first().z(), -expected, 0.02 * expected);
+  EXPECT_NEAR(b.reaction(0).z(), expected, 0.02 * expected);
+  EXPECT_NEAR((b.reaction(0) + b.reaction(1)).norm(), 0, 1e-4 * expected);
+}
+
+/// An end of a vessel along x whose cut is at x = at; `far` says on which side the rest of it is.
+TissueModel vessel_end(double at, int far, double aside, bool held = true) {
+  tissue::Vessel v;
+  v.length = 2.4;
+  v.along = 12;
+  v.X_WV.p = {far < 0 ? at - v.length : at, aside, 0};
+  v.fix_first = held && far < 0;
+  v.fix_last = held && far > 0;
+  return *tissue::vessel_model(v);
+}
+
+// End against end, coaxial, offset by half a wall and by a whole one: pressed together as a suture does it, then until
+// they fold, and let go.
+TEST(TissueOnTissue, VesselEndsPushedTogetherNeverEnter) {
+  for (const double aside : {0.0, 0.05, 0.1}) {
+    Bench b({vessel_end(0, -1, 0), vessel_end(0.05, 1, aside)});
+    b.settings.step.iterations = 12;
+    b.settings.step.residual_target = 1e-4;
+    const auto shift = [&](int count, double by) {
+      for (int i = 0; i < count; ++i) {
+        b.step([&] { b.shift_held(1, {by, 0, 0}); });
+        b.trace("push");
+      }
+    };
+    const auto rest = [&](int count) {
+      for (int i = 0; i < count; ++i) b.step();
+      b.trace("rest");
+    };
+    shift(5, -0.025);
+    rest(20);
+    EXPECT_TRUE(b.last.converged) << aside;
+    EXPECT_GT(b.least_gap(), -1e-4) << aside;
+    EXPECT_LT(b.force_on_first().x(), -2000) << aside;
+    EXPECT_LT(b.worst_gap, 2e-4) << aside;
+    shift(9, -0.025);
+    rest(20);
+    EXPECT_LT(b.worst_gap, 0.003) << "of the 0.01 mm that surfaces keep, a tenth of a wall";
+    EXPECT_EQ(b.worst_overlap, 0);
+    EXPECT_EQ(b.worst_inverted, 0);
+    EXPECT_EQ(b.unproven, 0u);
+    shift(14, 0.025);
+    rest(100);
+    b.trace("free");
+    for (const Tissue& t : b.tissues) EXPECT_LT(t.report().displacement, 1e-3) << aside;
+  }
+}
+
+TEST(TissueOnTissue, AVesselThatFliesAtAnotherIsThrownBack) {
+  for (const double speed : {5.0, 50.0, 200.0}) {
+    Bench b({vessel_end(0, -1, 0), vessel_end(0.15, 1, 0.05, false)});
+    b.settings.step.iterations = 12;
+    b.settings.step.residual_target = 1e-4;
+    const Tissue& t = b.tissues[1];
+    const std::vector<Vector3d> v(t.nodes(), Vector3d(-speed, 0, 0));
+    b.tissues[1].set_state({t.x(), t.nodes()}, v);
+    for (int i = 0; i < 40; ++i) {
+      b.step();
+      if (i < 8) b.trace("fly");
+    }
+    b.trace("rest");
+    EXPECT_EQ(b.worst_overlap, 0);
+    EXPECT_EQ(b.worst_inverted, 0);
+    EXPECT_EQ(b.unproven, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace ligature::contact
