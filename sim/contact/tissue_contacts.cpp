@@ -12,7 +12,7 @@ namespace ligature::contact {
 namespace {
 
 constexpr double kConeSlack = 0.3;     // sine by which a way may leave the normal cone of the feature it begins at
-constexpr double kLeastRidge = 0.05;   // turn of the normal across an edge that meets others as an edge [rad]
+constexpr double kLeastRidge = 0.05;   // turn of the normal across an edge that begins to meet others [rad]
 constexpr double kLeastSkew = 1e-4;    // squared sine of two edges that cross
 constexpr std::size_t kMostSides = 3;  // of a surface that one vertex meets
 constexpr double kAtCorner = 1 - 1e-9;
@@ -21,11 +21,12 @@ auto key(const TissueContact& c) {
   return std::tuple(c.contact.pair.edge_a, c.contact.pair.edge_b, c.kind, c.first, c.second);
 }
 
-bool ridge(const TriangleMesh& mesh, std::uint32_t t, std::size_t k) {
+// Sine of the turn of the normal across an edge; positive where it is a ridge.
+double turn_across(const TriangleMesh& mesh, std::uint32_t t, std::size_t k) {
   const Vector3d &n = mesh.face_normal(t), &other = mesh.face_normal(mesh.neighbour(t, k));
   const TriangleMesh::Triangle& corner = mesh.triangle(t);
   const Vector3d along = mesh.vertex(corner[(k + 1) % 3]) - mesh.vertex(corner[k]);
-  return n.cross(other).dot(along) > kLeastRidge * along.norm();
+  return n.cross(other).dot(along) / std::max(along.norm(), 1e-300);
 }
 
 double box_distance(const TriangleMesh& mesh, const Vector3d& low, const Vector3d& high) {
@@ -129,7 +130,9 @@ void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
       const TriangleMesh::Triangle& corner = mesh.triangle(t);
       const Vector3d &p = mesh.vertex(corner[k]), &q = mesh.vertex(corner[(k + 1) % 3]);
       const Vector3d low = p.cwiseMin(q), high = p.cwiseMax(q);
-      if (box_distance(other, low, high) > within || !ridge(mesh, t, k)) continue;
+      if (box_distance(other, low, high) > within) continue;
+      const double turn = turn_across(mesh, t, k);
+      if (!(turn > 0)) continue;
       const std::size_t begun = contacts_.size();
       other.for_each_near(low, high, within, [&](std::uint32_t u) {
         for (std::uint32_t m = 0; m < 3; ++m) {
@@ -142,7 +145,10 @@ void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
           if (!both.inside) continue;
           const Vector3d d = p + both.s * along - (r + both.t * across);
           const double size = d.norm();
-          if (size > within || !(size > 0) || !ridge(other, u, m)) continue;
+          if (size > within || !(size > 0)) continue;
+          // One that bears goes on as long as both are ridges at all: else it would come and go with what it does.
+          const double least = bears(pair.a, pair.b, 3 * t + k, 3 * u + m) ? 0.0 : kLeastRidge;
+          if (!(turn > least) || !(turn_across(other, u, m) > least)) continue;
           if (!mesh.beyond_edge(t, k, -d, kConeSlack) || !other.beyond_edge(u, m, d, kConeSlack)) continue;
           TissueContact at;
           at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.b};
@@ -159,6 +165,13 @@ void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
       std::sort(contacts_.begin() + static_cast<std::ptrdiff_t>(begun), contacts_.end(),
                 [](const TissueContact& a, const TissueContact& b) { return a.second < b.second; });
     }
+}
+
+bool TissueContacts::bears(std::uint32_t a, std::uint32_t b, std::uint32_t first, std::uint32_t second) const noexcept {
+  const std::tuple wanted(a, b, TissueContact::Kind::edges, first, second);
+  const auto at = std::lower_bound(before_.begin(), before_.end(), wanted,
+                                   [](const TissueContact& c, const auto& k) { return key(c) < k; });
+  return at != before_.end() && key(*at) == wanted && !at->contact.force.isZero(0);
 }
 
 // With the force that it had before: of several of a vertex the one whose normal was nearest.
