@@ -202,6 +202,7 @@ void Statistics::add(const world::World& world, const StepReport& report) {
     TissuePeak& peak = tissue_peaks_[k];
     peak.displacement_mm = std::max(peak.displacement_mm, m.displacement_mm);
     peak.force = std::max(peak.force, m.contact_force_most);
+    peak.gap_mm = std::min(peak.gap_mm, m.tissue_gap_mm);
     peak.inverted = std::max(peak.inverted, m.inverted);
     peak.run = m.inverted > 0 ? peak.run + 1 : 0;
     peak.inverted_steps_in_a_row = std::max(peak.inverted_steps_in_a_row, peak.run);
@@ -259,6 +260,9 @@ json Statistics::tissue(const world::World& world) const {
                    {"displacement_max_mm", peak.displacement_mm},
                    {"force_mn", {mn(m.contact_force.x), mn(m.contact_force.y), mn(m.contact_force.z)}},
                    {"force_max_mn", mn(peak.force)},
+                   {"tissue_force_mn", {mn(m.tissue_force.x), mn(m.tissue_force.y), mn(m.tissue_force.z)}},
+                   {"tissue_gap_mm", m.tissue_gap_mm},
+                   {"tissue_gap_min_mm", peak.gap_mm},
                    {"inverted", m.inverted},
                    {"inverted_max", peak.inverted},
                    {"inverted_steps_in_a_row", peak.inverted_steps_in_a_row}});

@@ -82,7 +82,7 @@ class Statistics {
   bool judge_ties_, tied_at_start_ = false, tied_at_full_ = false;
   TailMean clamp_mean_;
   struct TissuePeak {
-    double displacement_mm = 0, force = 0;  // [uN]
+    double displacement_mm = 0, force = 0, gap_mm = 1;  // [uN]
     int inverted = 0, inverted_steps_in_a_row = 0, run = 0;
   };
   std::vector<TissuePeak> tissue_peaks_;

@@ -159,6 +159,19 @@ std::vector<TissueSurface> World::tissue_surfaces() const {
   return out;
 }
 
+namespace {
+
+// Least signed distance of a vertex of the one from the other, at most `most`.
+double vertex_gap(const contact::TriangleMesh& of, const contact::TriangleMesh& from, double most) {
+  for (std::size_t v = 0; v < of.vertices(); ++v) {
+    const contact::TriangleMesh::Nearest at = from.nearest(of.vertex(v), std::abs(most));
+    if (at.found) most = std::min(most, at.distance);
+  }
+  return most;
+}
+
+}  // namespace
+
 TissueMeasure World::measure_tissue(std::size_t number) const {
   const State& s = *state_;
   const tissue::Tissue& t = s.tissues[number];
@@ -188,6 +201,17 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
       const contact::TriangleMesh::Nearest at = t.surface().nearest(arm.x[i], arm.x[i + 1], m.tool_gap_mm + arm.radius);
       if (at.found) m.tool_gap_mm = std::min(m.tool_gap_mm, at.distance - arm.radius_at(i, at.s));
     }
+  Vector3d by_tissues = Vector3d::Zero();
+  for (const contact::TissueContact& c : s.coupled[0].tissues().contacts()) {
+    if (c.contact.pair.edge_a == body) by_tissues += c.contact.force;
+    if (c.contact.pair.edge_b == body) by_tissues -= c.contact.force;
+  }
+  m.tissue_force = from_eigen(by_tissues);
+  for (std::size_t k = 0; k < s.tissues.size(); ++k) {
+    if (k == number) continue;
+    m.tissue_gap_mm = std::min(m.tissue_gap_mm, vertex_gap(t.surface(), s.tissues[k].surface(), m.tissue_gap_mm));
+    m.tissue_gap_mm = std::min(m.tissue_gap_mm, vertex_gap(s.tissues[k].surface(), t.surface(), m.tissue_gap_mm));
+  }
   return m;
 }
 

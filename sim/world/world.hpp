@@ -69,6 +69,10 @@ struct TissueMeasure {
   double volume_mm3 = 0;
   Vec3 tool_force;           ///< of the arms of forceps on it, W [uN]
   double tool_gap_mm = 1e9;  ///< from its surface to that of the nearest arm; negative: pressed in
+  Vec3 tissue_force;         ///< of other tissues on it, W [uN]
+  /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own, where that is less than
+  /// a millimetre; negative: inside
+  double tissue_gap_mm = 1;
 };
 
 /// One hole that a thread runs through, as of the last step.
