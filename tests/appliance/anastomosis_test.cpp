@@ -82,4 +82,23 @@ TEST(Anastomosis, HandsThatPullAtBothEndsTearTheWallAndEndTheExercise) {
   for (const json& hole : s["sutures"]) EXPECT_GT(double(hole["place_mm"][2]), 3.0) << hole;
 }
 
+// Its last curve is of free tails; until 0.4 s they are pulled, and the ends, 0.3 mm apart at rest, meet.
+TEST(Anastomosis, AStitchDrawsTheEndsTogetherAndLetsThemGo) {
+  ligature::simulate::SimOptions options;
+  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/vessel_ends.toml";
+  const auto outcome = ligature::simulate::simulate(options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const json s = json::parse(outcome->summary);
+  EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
+  EXPECT_EQ(s["topology"]["changed"], false);
+  EXPECT_EQ(s["topology"]["crossings_found"], 0);
+  for (const json& end : s["tissue"]) {
+    EXPECT_EQ(end["inverted_max"], 0);
+    EXPECT_GT(double(end["tissue_gap_min_mm"]), 0.005) << "of the 0.01 mm that surfaces keep";
+    EXPECT_LT(double(end["tissue_gap_min_mm"]), 0.011) << "they met";
+    EXPECT_NEAR(double(end["tissue_gap_mm"]), 0.3, 0.01) << "they parted";
+    EXPECT_LT(double(end["displacement_mm"]), 0.05);
+  }
+}
+
 }  // namespace
