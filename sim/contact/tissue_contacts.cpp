@@ -41,6 +41,15 @@ std::size_t corner_of(const TriangleMesh::Triangle& triangle, std::uint32_t vert
   return triangle[0] == vertex ? 0 : triangle[1] == vertex ? 1 : 2;
 }
 
+// What the anatomy holds gives way to nothing: no force can keep it away from what is held, too.
+bool held(const SoftBody& body, const SurfacePlace& place) {
+  const TriangleMesh::Triangle& corner = body.surface().triangle(place.triangle);
+  for (std::size_t k = 0; k < 3; ++k)
+    if (place.weight[static_cast<Eigen::Index>(k)] > 0 && !body.compliance(corner[k], corner[k]).isZero(0))
+      return false;
+  return true;
+}
+
 }  // namespace
 
 struct TissueContacts::Pair {
@@ -115,7 +124,7 @@ void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, d
         if (known) continue;
       }
       ++number;
-      add(at, reach);
+      add(pair, at, reach);
     }
   }
 }
@@ -159,7 +168,7 @@ void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
           at.second = 3 * u + m;
           at.of = {t, (1 - both.s) * unit(k) + both.s * unit((k + 1) % 3)};
           at.contact.on = {u, (1 - both.t) * unit(m) + both.t * unit((m + 1) % 3)};
-          add(at, reach);
+          add(pair, at, reach);
         }
       });
       std::sort(contacts_.begin() + static_cast<std::ptrdiff_t>(begun), contacts_.end(),
@@ -175,8 +184,8 @@ bool TissueContacts::bears(std::uint32_t a, std::uint32_t b, std::uint32_t first
 }
 
 // With the force that it had before: of several of a vertex the one whose normal was nearest.
-void TissueContacts::add(TissueContact at, double reach) noexcept {
-  if (at.contact.gap > reach) return;
+void TissueContacts::add(const Pair& pair, TissueContact at, double reach) noexcept {
+  if (at.contact.gap > reach || (held(pair.body_a, at.of) && held(pair.body_b, at.contact.on))) return;
   if (contacts_.size() == most_) {
     ++lost_;
     return;

@@ -52,7 +52,7 @@ class TissueContacts {
   void find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept;
   void find_edges(const Pair& pair, double reach) noexcept;
   bool bears(std::uint32_t a, std::uint32_t b, std::uint32_t first, std::uint32_t second) const noexcept;
-  void add(TissueContact at, double reach) noexcept;
+  void add(const Pair& pair, TissueContact at, double reach) noexcept;
 
   std::size_t most_ = 0, lost_ = 0;
   std::vector<TissueContact> contacts_, before_;  // (most contacts)

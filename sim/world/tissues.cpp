@@ -68,6 +68,22 @@ Result<void> World::State::add_tissues() {
     add_obstacle(contact::Obstacle::soft(tissues.back().surface()), {});
     obstacles.back().soft = &tissues.back();
   }
+  // Of two that begin in each other no contact could tell the sides.
+  for (std::size_t k = 0; k < tissues.size(); ++k)
+    for (std::size_t o = 0; o < tissues.size(); ++o) {
+      if (o == k) continue;
+      const contact::TriangleMesh &own = tissues[k].surface(), &other = tissues[o].surface();
+      contact::SoftBody* const both[] = {&tissues[k], &tissues[o]};
+      const contact::Obstacle* const none[] = {nullptr, nullptr};
+      bool inside = contact::look_tissues({none, 2, 0, both}, {}).inside > 0;
+      for (std::size_t v = 0; v < own.vertices() && !inside; ++v) {
+        const contact::TriangleMesh::Nearest at = other.nearest(own.vertex(v), params.tissues[o].wall_mm);
+        inside = at.found && at.distance < 0;
+      }
+      if (inside)
+        return usage_error(name_of(params.tissues[k], k) + " begins inside " + name_of(params.tissues[o], o) +
+                           ": place them apart");
+    }
   return {};
 }
 

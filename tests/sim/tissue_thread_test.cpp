@@ -322,6 +322,9 @@ TEST(TissueThread, IsRefusedWhereItCannotBegin) {
   WorldParams p = stitch(14, 14);
   p.sutures.clear();
   refused(p, "begins inside tissue 'vessel'");
+  p.tissues.push_back(p.tissues[0]);
+  p.tissues[1].X_WV.p.z += 0.95;
+  refused(p, "begins inside tissue");
   p = stitch(14, 14);
   std::swap(p.sutures[0].entry, p.sutures[0].exit);
   refused(p, "exit comes before its entry");

@@ -289,6 +289,18 @@ TEST(TissueOnTissue, VesselEndsPushedTogetherNeverEnter) {
   }
 }
 
+TEST(TissueOnTissue, WhatIsHeldOnBothSidesIsNoContact) {
+  TissueModel left = vessel_end(0, -1, 0), right = vessel_end(0.005, 1, 0);
+  for (std::uint32_t v = 0; v < left.nodes.size(); ++v) {
+    if (left.nodes[v].x() > -1e-9) left.fixed.push_back(v);
+    if (right.nodes[v].x() < 0.005 + 1e-9) right.fixed.push_back(v);
+  }
+  Bench b({std::move(left), std::move(right)});
+  for (int i = 0; i < 3; ++i) b.step();
+  EXPECT_EQ(b.most_rows, 0u);
+  for (const Tissue& t : b.tissues) EXPECT_LT(t.report().displacement, 1e-12);
+}
+
 TEST(TissueOnTissue, AVesselThatFliesAtAnotherIsThrownBack) {
   guard::reset();
   for (const double speed : {5.0, 50.0, 200.0}) {
