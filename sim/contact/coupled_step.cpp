@@ -658,9 +658,11 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     stiffen_places(systems, strands);
     double knot_drag_used = 0;
     for (std::size_t k = 0; k < count; ++k) {
-      const double drag = drag_ * load / (diameter * static_cast<double>(strands[k].vertices));
+      // At its least there is none: beside the inertia of a fine thread even that would be much.
+      const auto in_force = [](double drag) { return drag > kLeastDrag ? drag : 0.0; };
+      const double drag = in_force(drag_) * load / (diameter * static_cast<double>(strands[k].vertices));
       systems[k].ask_for(asked);
-      const double knot_drag = knot_drag_ * load / (diameter * kKnotVertices);
+      const double knot_drag = in_force(knot_drag_) * load / (diameter * kKnotVertices);
       knot_drag_used = std::max(knot_drag_used, knot_drag);
       for (std::size_t i = 0; i < strands[k].vertices; ++i)
         if (own_drag_[k][i] > 0) own_drag_[k][i] = knot_drag;

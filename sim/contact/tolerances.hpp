@@ -61,7 +61,7 @@ inline constexpr double kMostSlid = 2;           ///< of a contact in one iterat
 inline constexpr double kSmallPart = 0.25;       ///< a move below this part of what is trusted lets the drag go down
 // Drag of the trust region, of all vertices together, in units of the load over the diameter.
 inline constexpr double kFirstDrag = 2;
-inline constexpr double kLeastDrag = 2e-4;
+inline constexpr double kLeastDrag = 2e-4;  ///< from here down it is none
 inline constexpr double kMostDrag = 200;
 inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
