@@ -563,12 +563,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         parts, static_cast<int>(std::ceil(std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
-  const double body_reach = [&] {
-    double furthest = 0;
-    for (std::size_t b = 0; b < bodies_.count; ++b) furthest = std::max(furthest, bodies_.body[b]->moved().norm());
-    return most_move + (parts > 1 ? furthest / parts : furthest) + kContactReach * diameter;
-  }();
+  double body_furthest = 0;
+  for (std::size_t b = 0; b < bodies_.count; ++b)
+    body_furthest = std::max(body_furthest, bodies_.body[b]->moved().norm());
+  const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
+  // What fraction of the prescribed motion will be made after the next linearisation.
+  const auto asked_from = [&](double made) { return parts > 0 && made < 1 ? std::min(1.0, made + 1.0 / parts) : 1.0; };
   bodies_.at = motion;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
@@ -596,8 +597,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (iteration > 0) {
       bodies_.at = motion;
       rings_.follow(strands, bodies_);
-      if (body_contacts_.find(strands, count, bodies_, body_reach, &rings_.passages()) > 0) out.overflow = true;
-      if (tools_.find(motion, bodies_, tool_reach) > 0) out.overflow = true;
+      // Moves become shorter; one that does not after all is cut short before anything meets that was not looked at.
+      const double likely = kLikelyMove * std::max(moved_, soft_moved_), led = asked_from(motion) - motion;
+      const double body_near = std::min(body_reach, likely + led * body_furthest + kContactReach * diameter);
+      const double tool_near = std::min(tool_reach, likely + led * tools_.furthest() + kContactReach * diameter);
+      if (body_contacts_.find(strands, count, bodies_, body_near, &rings_.passages()) > 0) out.overflow = true;
+      if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
     }
@@ -653,7 +658,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
 
-    const double asked = parts > 0 && motion < 1 ? std::min(1.0, motion + 1.0 / parts) : 1.0;
+    const double asked = asked_from(motion);
     body_motion_ = asked - motion;
     stiffen_places(systems, strands);
     double knot_drag_used = 0;

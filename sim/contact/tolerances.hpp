@@ -40,6 +40,7 @@ inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
 inline constexpr double kSoftLeap = 0.8;   ///< of its move before, that a body which converges moves less than
 inline constexpr double kLeastRelax = 0.125;  ///< of a move that is made where it does not
+inline constexpr double kLikelyMove = 4;      ///< times the last: a move that bodies are looked at for
 inline constexpr double kAuditShare = 0.25;   ///< of the distance kept from a soft surface, that is proven of a move
 inline constexpr double kTissueReach = 1;     ///< that surfaces of soft bodies are looked at within [skins of both]
 inline constexpr double kTissueMargin = 0.5;  ///< a contact of theirs that would be left nearer is coupled [skins]
