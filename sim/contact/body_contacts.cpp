@@ -111,7 +111,6 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
       const SoftBody* const soft = bodies.soft_of(b);
       if (only_soft && !soft) continue;
       const Moment moment{body, (1 - bodies.at) * body.moved()};
-      const double near = s.radius + reach;
       for (std::uint32_t i = 0; i < n; ++i) {
         if (soft && passages && passes(*passages, k, b, i - 0.5, i + 0.5)) continue;
         const Vector3d& x = s.x[i];
@@ -119,6 +118,9 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         const Vector3d& following = i + 1 < n ? s.x[i + 1] : s.closed ? s.x[0] : x;
         const Vector3d from = 0.5 * (previous + x), to = 0.5 * (x + following);
         const Vector3d low = from.cwiseMin(to).cwiseMin(x), high = from.cwiseMax(to).cwiseMax(x);
+        const double near =
+            std::max(i > 0 || s.closed ? s.thickest(i > 0 ? i - 1 : n - 1) : 0.0, i < s.edges() ? s.thickest(i) : 0.0) +
+            reach;
         if (body.box_distance(low, high) > near) continue;
         const double within = near + (high - low).norm();
         const Vector3d p = curve_at(s, i).p;
@@ -126,7 +128,8 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         const Obstacle::Surface first = moment.nearest(p, within);
         if (first.distance >= within) continue;
         if (soft && passages && first.distance <= 0 && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
-        if (body.shape() == Obstacle::Shape::mesh && first.distance > 0) body.minima(p + moment.ahead, within, sides);
+        if (body.shape() == Obstacle::Shape::mesh && first.distance > 0)
+          body.minima(p + moment.ahead, s.radius_of(i) + reach, sides, kMostTouches);
 
         StrandContact at;
         at.pair = {k, 0, kNoStrand, b};

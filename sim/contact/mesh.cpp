@@ -20,11 +20,11 @@ constexpr double kConeSeam = 1e-9;    // sine by which normal cones overlap, so 
 constexpr double kOnSurface = 1e-12;  // a distance whose direction is rounding [mm]
 
 // The nearest first; a place that is there already is not listed twice.
-void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found) {
+void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found, std::size_t most = kMostMinima) {
   for (const TriangleMesh::Nearest& other : out)
     if ((other.point - found.point).squaredNorm() < kSamePlace * kSamePlace && std::abs(other.s - found.s) < 1e-9)
       return;
-  if (out.full()) {
+  if (out.size() == most) {
     if (!(found.distance < out.back().distance)) return;
     out.back() = found;
   } else {
@@ -59,7 +59,6 @@ Result<TriangleMesh> TriangleMesh::create(std::vector<Vector3d> vertices, std::v
   std::vector<Side> sides;
   sides.reserve(3 * count);
   m.face_normals_.resize(count);
-  m.vertex_normals_.assign(m.vertices_.size(), Vector3d::Zero());
   m.owners_.assign(m.vertices_.size(), 0);
   std::vector<std::uint32_t> used(m.vertices_.size(), 0);
   double volume = 0;
@@ -77,8 +76,6 @@ Result<TriangleMesh> TriangleMesh::create(std::vector<Vector3d> vertices, std::v
     for (std::uint32_t k = 0; k < 3; ++k) {
       const std::uint32_t v = m.triangles_[t][k];
       sides.push_back({v, m.triangles_[t][(k + 1) % 3], t, k});
-      const Vector3d e = m.corner(t, k + 1) - m.corner(t, k), f = m.corner(t, k + 2) - m.corner(t, k);
-      m.vertex_normals_[v] += std::atan2(e.cross(f).norm(), e.dot(f)) * m.face_normals_[t];
       m.owners_[v] = t;
       ++used[v];
       m.low_ = m.low_.cwiseMin(m.corner(t, k));
@@ -159,16 +156,11 @@ void TriangleMesh::build(std::uint32_t first, std::uint32_t count) {
 
 void TriangleMesh::deform(const Vector3d* x) noexcept {
   std::copy_n(x, vertices_.size(), vertices_.begin());
-  for (Vector3d& n : vertex_normals_) n.setZero();
   for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
     const Vector3d &a = corner(t, 0), &b = corner(t, 1), &c = corner(t, 2);
     const Vector3d area = (b - a).cross(c - a);
     const double longest = std::max({(b - a).squaredNorm(), (c - b).squaredNorm(), (a - c).squaredNorm()});
     if (area.norm() > kLeastArea * longest) face_normals_[t] = area.normalized();
-    for (std::uint32_t k = 0; k < 3; ++k) {
-      const Vector3d e = corner(t, k + 1) - corner(t, k), f = corner(t, k + 2) - corner(t, k);
-      vertex_normals_[triangles_[t][k]] += std::atan2(e.cross(f).norm(), e.dot(f)) * face_normals_[t];
-    }
   }
   for (std::size_t i = nodes_.size(); i-- > 0;) {  // children come after their parent
     Node& node = nodes_[i];
@@ -212,7 +204,21 @@ bool TriangleMesh::beyond_vertex(std::uint32_t v, const Vector3d& d, double slac
   for (std::uint32_t i = ring_first_[v]; i < ring_first_[v + 1]; ++i)
     if (d.dot(vertices_[ring_[i]] - vertices_[v]) > slack * (vertices_[ring_[i]] - vertices_[v]).norm() * d.norm())
       return false;
-  return d.dot(vertex_normals_[v]) > 0;
+  return d.dot(vertex_normal(v)) > 0;
+}
+
+// Angle-weighted, of no particular length; found when it is asked for, since hardly any is.
+Vector3d TriangleMesh::vertex_normal(std::uint32_t v) const noexcept {
+  Vector3d sum = Vector3d::Zero();
+  std::uint32_t t = owners_[v];
+  do {
+    std::uint32_t k = 0;
+    while (triangles_[t][k] != v) ++k;
+    const Vector3d e = corner(t, k + 1) - vertices_[v], f = corner(t, k + 2) - vertices_[v];
+    sum += std::atan2(e.cross(f).norm(), e.dot(f)) * face_normals_[t];
+    t = neighbours_[t][k];
+  } while (t != owners_[v]);
+  return sum;
 }
 
 TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) const noexcept {
@@ -232,7 +238,7 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) co
   if (!out.found) return out;
   Vector3d up = face_normals_[triangle];
   if (on.edge >= 0) up += face_normals_[neighbours_[triangle][static_cast<std::size_t>(on.edge)]];
-  if (on.corner >= 0) up = vertex_normals_[triangles_[triangle][static_cast<std::size_t>(on.corner)]];
+  if (on.corner >= 0) up = vertex_normal(triangles_[triangle][static_cast<std::size_t>(on.corner)]);
   out.point = on.point;
   const Vector3d d = p - on.point;
   const bool inside = d.dot(up) < 0;
@@ -275,7 +281,7 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q
   return out;
 }
 
-void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const noexcept {
+void TriangleMesh::minima(const Vector3d& p, double within, Minima& out, std::size_t most) const noexcept {
   out.clear();
   for_near(p, p, within, [&](std::uint32_t t) {
     const OnTriangle on = closest(p, corner(t, 0), corner(t, 1), corner(t, 2));
@@ -292,7 +298,8 @@ void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const n
     } else if (d.dot(face_normals_[t]) <= 0) {
       return;
     }
-    insert(out, {size, on.point, d / size, 0, true, t});
+    insert(out, {size, on.point, d / size, 0, true, t}, most);
+    if (out.size() == most) within = out.back().distance;
   });
 }
 

@@ -50,8 +50,8 @@ class TriangleMesh {
   Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;
 
   using Minima = FixedVector<Nearest, kMostMinima>;
-  /// All local minima of the distance of a point outside, the nearest first. @rt no allocation
-  void minima(const Vector3d& p, double within, Minima& out) const noexcept;
+  /// The local minima of the distance of a point outside, the nearest first, `most` at most. @rt no allocation
+  void minima(const Vector3d& p, double within, Minima& out, std::size_t most = kMostMinima) const noexcept;
   /// Those of a segment that lie inside it: against edges and vertices of the mesh.
   void minima(const Vector3d& p, const Vector3d& q, double within, Minima& out) const noexcept;
 
@@ -78,8 +78,9 @@ class TriangleMesh {
 
  private:
   static constexpr std::size_t kDeepest = 64;  ///< of the hierarchy: halving 200 000 triangles takes 16
+  /// The square of the distance of two boxes.
   static double box_gap(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
-    return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).norm();
+    return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).squaredNorm();
   }
   struct Node {
     Vector3d low, high;
@@ -89,12 +90,12 @@ class TriangleMesh {
   template <class Visit>  // visit(triangle), for all whose boxes are within `reach` of this box; may lower reach
   void for_near(const Vector3d& low, const Vector3d& high, const double& reach, const Visit& visit) const noexcept;
   const Vector3d& corner(std::uint32_t t, std::size_t k) const noexcept { return vertices_[triangles_[t][k % 3]]; }
+  Vector3d vertex_normal(std::uint32_t v) const noexcept;
 
   std::vector<Vector3d> vertices_;
   std::vector<Triangle> triangles_;
   std::vector<Triangle> neighbours_;              // of a triangle across its edge k, from corner k to k + 1
   std::vector<Vector3d> face_normals_;            // unit
-  std::vector<Vector3d> vertex_normals_;          // angle-weighted
   std::vector<std::uint32_t> owners_;             // of a vertex: one of its triangles
   std::vector<std::uint32_t> ring_, ring_first_;  // of a vertex: those that edges join it to
   std::vector<std::uint32_t> order_;              // triangles as the leaves list them
@@ -105,21 +106,26 @@ class TriangleMesh {
 template <class Visit>
 void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const double& reach,
                             const Visit& visit) const noexcept {
-  std::array<std::uint32_t, kDeepest> stack;
+  struct Waiting {
+    std::uint32_t node;
+    double gap;
+  };
+  std::array<Waiting, kDeepest> stack;
   std::size_t depth = 0;
-  stack[depth++] = 0;
+  stack[depth++] = {0, box_gap(low, high, nodes_[0].low, nodes_[0].high)};
   while (depth > 0) {
-    const std::uint32_t at = stack[--depth];
-    const Node& node = nodes_[at];
-    if (box_gap(low, high, node.low, node.high) > reach) continue;
+    const Waiting at = stack[--depth];
+    if (at.gap > reach * reach) continue;
+    const Node& node = nodes_[at.node];
     if (node.count > 0) {
       for (std::uint32_t i = node.first; i < node.first + node.count; ++i) visit(order_[i]);
       continue;
     }
     // The nearer child first.
-    std::uint32_t near = at + 1, far = node.first;
-    if (box_gap(low, high, nodes_[far].low, nodes_[far].high) < box_gap(low, high, nodes_[near].low, nodes_[near].high))
-      std::swap(near, far);
+    const std::uint32_t first = at.node + 1, second = node.first;
+    Waiting near{first, box_gap(low, high, nodes_[first].low, nodes_[first].high)};
+    Waiting far{second, box_gap(low, high, nodes_[second].low, nodes_[second].high)};
+    if (far.gap < near.gap) std::swap(near, far);
     stack[depth++] = far;
     stack[depth++] = near;
   }

@@ -183,8 +183,8 @@ double Obstacle::box_distance(const Vector3d& low, const Vector3d& high) const n
   return (low - own_high).cwiseMax(own_low - high).cwiseMax(0.0).norm();
 }
 
-void Obstacle::minima(const Vector3d& p, double within, TriangleMesh::Minima& out) const noexcept {
-  mesh_->minima(p - shift_, within, out);
+void Obstacle::minima(const Vector3d& p, double within, TriangleMesh::Minima& out, std::size_t most) const noexcept {
+  mesh_->minima(p - shift_, within, out, most);
   for (TriangleMesh::Nearest& m : out) m.point += shift_;
 }
 

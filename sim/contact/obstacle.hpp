@@ -58,8 +58,8 @@ class Obstacle {
   /// Negative inside: a centreline there has passed through the surface.
   double signed_distance(const Vector3d& p) const noexcept { return nearest(p).distance; }
 
-  /// Of a mesh, all local minima of the distance of a point outside, the nearest first. @pre Shape::mesh
-  void minima(const Vector3d& p, double within, TriangleMesh::Minima& out) const noexcept;
+  /// Of a mesh, the local minima of the distance of a point outside, the nearest first. @pre Shape::mesh
+  void minima(const Vector3d& p, double within, TriangleMesh::Minima& out, std::size_t most) const noexcept;
   /// Half of how thick it is where it is thinnest, as far as that is known [mm]; of a mesh 0.
   double half_thickness() const noexcept { return radius_; }
 
