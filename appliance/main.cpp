@@ -310,11 +310,12 @@ Example: ligature sim thread/catenary --out out/catenary --plot out/catenary.png
 
 constexpr const char* kBenchFooter =
     R"(A word after `bench` asks for one table: capture (a camera's bytes to a picture), rod (a thread of 100 to 30000 vertices, beside LAPACK and Eigen), coupling
-(the matrix between contacts), cones (contact forces against iterations, with and without warm start; VRIPHYS figure 6) or
-knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
+(the matrix between contacts), tissue (a vessel end alone and stitched, with elements and stitches growing), cones (contact
+forces against iterations, with and without warm start; VRIPHYS figure 6) or knots (frames of 30 ms of named knots, beside the thesis's solver and Bullet); without
 one all of them, after the plumbing and the stages on the demo recording. Further options go to ligature-bench:
   --json --profile FILE
   cones: --plot FILE.svg|FILE.png
+  tissue: --plot FILE.svg|FILE.png --brief
   knots: --scene NAME --frames N --no-peer --peer-only --iterations N --contact-iterations N --brief --dump FOLDER
 Exit: 0 measured, 1 the stages or knots could not be measured, 2 refused.
 Example: ligature bench knots --scene reef-10-0 --frames 50 --no-peer)";
@@ -412,7 +413,7 @@ int run_command(int argc, char** argv) {
                         "only the cameras: serial, path, formats, sizes, rates, controls; exit 1 when there is none");
   doctor_verb->footer("Example: ligature doctor --cameras");
 
-  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, capture, markers, rod, coupling, cones, knots");
+  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, capture, markers, rod, tissue, coupling, cones, knots");
   bench_verb->prefix_command();
   bench_verb->footer(kBenchFooter);
 

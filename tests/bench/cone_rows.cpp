@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "config/scenario_file.hpp"
 #include "sim/contact/cone_problem.hpp"
 #include "sim/world/world.hpp"
+#include "tests/bench/picture.hpp"
 
 namespace ligature::bench {
 namespace {
@@ -91,11 +91,7 @@ void measure(const StoredConeProblem& problem, const Method& method, bool warm, 
 }  // namespace
 
 bool measure_cones(Table& table, const std::string& plot) {
-  const bool svg = plot.ends_with(".svg");
-  if (!plot.empty() && !svg && !plot.ends_with(".png")) {
-    std::fprintf(stderr, "--plot %s: must end in .svg or .png\n", plot.c_str());
-    return false;
-  }
+  if (!is_picture(plot)) return false;
   const auto problems = problems_of_the_reef();
   if (!problems) {
     std::fprintf(stderr, "%s\n", problems.error().message.c_str());
@@ -150,25 +146,8 @@ bool measure_cones(Table& table, const std::string& plot) {
     settings.most_decades = 10;
     simulate::draw_chart(drawing, {20, 15 + 370 * static_cast<double>(which), 860, 350}, settings, curves[which]);
   }
-  std::string picture;
-  if (svg) {
-    picture = drawing.svg("Contact forces against iterations, with and without warm start",
-                          "VRIPHYS reef knot, problems of one linearisation a step");
-  } else {
-    auto png = drawing.png();
-    if (!png) {
-      std::fprintf(stderr, "%s\n", png.error().message.c_str());
-      return false;
-    }
-    picture = std::move(*png);
-  }
-  std::ofstream out(plot, std::ios::binary);
-  out << picture;
-  if (!out.flush()) {
-    std::fprintf(stderr, "--plot %s: cannot be written\n", plot.c_str());
-    return false;
-  }
-  return true;
+  return write_picture(drawing, plot, "Contact forces against iterations, with and without warm start",
+                       "VRIPHYS reef knot, problems of one linearisation a step");
 }
 
 }  // namespace ligature::bench

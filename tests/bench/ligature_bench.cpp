@@ -52,9 +52,10 @@ std::string Table::json() const {
 namespace {
 
 constexpr const char* kUsage =
-    "usage: ligature-bench [capture | markers | rod | coupling | cones | knots] [--json] [--profile FILE]\n"
+    "usage: ligature-bench [capture | markers | rod | tissue | coupling | cones | knots] [--json] [--profile FILE]\n"
     "       e.g. ligature bench markers --json\n"
     "       cones: [--plot FILE.svg|FILE.png]\n"
+    "       tissue: [--plot FILE.svg|FILE.png] [--brief]\n"
     "       knots: [--scene NAME] [--frames N] [--no-peer | --peer-only] [--dump FOLDER]\n"
     "              [--iterations N] [--contact-iterations N] [--brief]\n";
 
@@ -72,7 +73,7 @@ bool read_count(const char* text, int& count) {
 
 int main(int argc, char** argv) {
   bool json = false, all = true, rod = false, tissue = false, coupling = false, cones = false, knots = false,
-       capture = false, markers = false;
+       capture = false, markers = false, brief = false;
   std::string plot;
   std::string profile = LIGATURE_SOURCE_DIR "/config/profiles/demo.toml";
   ligature::bench::KnotOptions knot_options;
@@ -98,7 +99,9 @@ int main(int argc, char** argv) {
       all = false, coupling = true;
     } else if (word == "cones") {
       all = false, cones = true;
-    } else if (cones && word == "--plot" && more) {
+    } else if (tissue && word == "--brief") {
+      brief = true;
+    } else if ((cones || tissue) && word == "--plot" && more) {
       plot = argv[++i];
     } else if (word == "knots") {
       all = false, knots = true;
@@ -147,14 +150,14 @@ int main(int argc, char** argv) {
   }
   if (all || tissue) {
     table.heading("Tissue");
-    ligature::bench::measure_tissue(table);
+    if (!ligature::bench::measure_tissue(table, tissue ? plot : "", brief)) return tissue ? 2 : 1;
   }
   if (all || coupling) {
     table.heading("Coupling matrix");
     ligature::bench::measure_coupling(table);
   }
   if (all || cones) {
-    if (!ligature::bench::measure_cones(table, plot)) return cones ? 2 : 1;
+    if (!ligature::bench::measure_cones(table, cones ? plot : "")) return cones ? 2 : 1;
   }
   if (all || knots) {
     if (!ligature::bench::measure_knots(table, knot_options)) return knots ? 2 : 1;

@@ -61,8 +61,10 @@ bool measure_markers(Table& table, const std::string& profile);
 /// Plays a recording through decoding, detection and fit. @return every sample, in order
 Result<std::vector<InstrumentSample>> track_recording(Table& table, const std::string& directory,
                                                       const drivers::Rig& rig);
-/// Tissue's step and its linearisation over the number of elements.
-void measure_tissue(Table& table);
+/// Tissue alone, and stitched at rest, over the number of elements and of stitches: processor time of 30 ms windows.
+/// Attaches "growth". @param plot FILE.svg or FILE.png; empty: none. @param brief few of each. @return false, with a
+/// line on standard error, if a scene or the picture could not be made
+bool measure_tissue(Table& table, const std::string& plot, bool brief);
 /// Every stage of the pipeline on the shipped demo recording. @return false when it cannot be played
 bool measure_stages(Table& table, const std::string& profile);
 
