@@ -12,6 +12,7 @@
 #include <cmath>
 #include <memory>
 #include <numbers>
+#include <ostream>
 #include <string>
 
 #include "config/scenario_file.hpp"
@@ -105,6 +106,10 @@ struct Case {
   double script_s = 0;  ///< the scripted trainee until then
   int steps = 0;        ///< at random after that
 };
+
+inline void PrintTo(const Case& c, std::ostream* out) {
+  *out << "seed " << c.seed << ", from " << c.script_s << " s";
+}
 
 inline Outcome handle(const Case& c, Executor* executor = nullptr) {
   Outcome out;

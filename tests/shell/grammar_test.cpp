@@ -126,6 +126,7 @@ TEST_F(Grammar, EveryPatternParsesAsItself) {
     fill("<opening>", "/tmp");
     fill("<length>", "120");
     fill("<frame>", "0");
+    fill("<control>", "pause");
     fill("<command>", "show");
     session_ = bench_.login("ada");
     fill("<session>", std::to_string(session_->number()));
