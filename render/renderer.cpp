@@ -997,11 +997,12 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, const Words& words) n
   if (r == VK_NOT_READY) return Outcome::presented;
   if (r != VK_SUCCESS) return give_up();
 
+  const int keep = words.keep < static_cast<int>(kFilmFrames) ? words.keep : -1;
   Overlay overlay(marks.as<Mark>(), kMaxMarks);
   if (scene != nullptr) {
     write_scene(*scene);
     // What is kept is the scene alone.
-    const bool said = words.keep < 0;
+    const bool said = keep < 0;
     if (params.status_overlay && said)
       draw_status(overlay, *scene, words.message, params.eye_width_px, params.eye_height_px);
     if (words.sheet != nullptr && !words.sheet->empty() && said)
@@ -1017,7 +1018,7 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, const Words& words) n
   const VolkDeviceTable& vk = device->vk;
   r = vk.vkResetCommandPool(device->handle, command_pool, 0);
   if (r != VK_SUCCESS) return give_up();
-  record(scene != nullptr, words.keep < static_cast<int>(kFilmFrames) ? words.keep : -1);
+  record(scene != nullptr, keep);
 
   VkCommandBufferSubmitInfo command_info{VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO};
   command_info.commandBuffer = commands;
@@ -1038,7 +1039,7 @@ Outcome Renderer::State::frame(const SceneSnapshot* scene, const Words& words) n
   if (r == VK_SUCCESS) r = vk.vkWaitForFences(device->handle, 1, &fence, VK_TRUE, kFrameTimeout_ns);
   if (r == VK_SUCCESS) r = vk.vkResetFences(device->handle, 1, &fence);
   if (r == VK_SUCCESS) r = presenter->finish();
-  if (r == VK_SUCCESS && words.keep >= 0) r = film.finish();
+  if (r == VK_SUCCESS && keep >= 0) r = film.finish();
   timing.complete_ns = now_ns();
   return r == VK_SUCCESS ? Outcome::presented : give_up();
 }

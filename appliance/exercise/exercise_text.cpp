@@ -35,6 +35,14 @@ std::string exercise_line(const exercise::Progress& p) {
   return line + "  " + (p.state == State::paused ? "paused" : clock);
 }
 
+std::string tie_text(std::string_view throws) {
+  const std::string_view name = throws == "1=1"   ? "reef"
+                                : throws == "1x1" ? "granny"
+                                : throws == "2=1" ? "surgeon"
+                                                  : "";
+  return name.empty() ? std::string(throws) : fmt::format("{} ({})", name, throws);
+}
+
 std::string exercise_text(const Event& e) {
   switch (e.kind) {
     case Event::Kind::step_passed:

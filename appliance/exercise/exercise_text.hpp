@@ -14,6 +14,8 @@ namespace ligature::appliance {
 std::string clock_text(double seconds);
 /// "2/7 Pierce the first vessel, from outside  0:34"; at most 96 characters.
 std::string exercise_line(const exercise::Progress& progress);
+/// What throws are called: "reef (1=1)"; the throws alone where they have no name.
+std::string tie_text(std::string_view throws);
 /// "pick_up passed at 3.20 s".
 std::string exercise_text(const exercise::Event& event);
 /// As in report.json. @param throws what was tied, "" nothing

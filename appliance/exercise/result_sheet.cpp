@@ -50,7 +50,8 @@ render::Sheet result_sheet(const exercise::Progress& p, std::string_view knot, s
   if (p.fault_count == 0) sheet.add(Tone::good, "No mistakes");
   for (std::size_t f = 0; f < exercise::kFaults; ++f)
     if (p.faults[f] > 0) sheet.add(Tone::bad, fmt::format("{}x {}", p.faults[f], text_of(static_cast<Fault>(f))));
-  if (sheet.lines.full()) sheet.lines.resize(sheet.lines.capacity() - 1);  // what to do now is always said
+  if (!keys.empty() && sheet.lines.full())
+    sheet.lines.resize(sheet.lines.capacity() - 1);  // what to do now is always said
   if (!keys.empty()) sheet.add(Tone::plain, keys);
   for (std::size_t k = 0; k < exercise::kSteps; ++k)
     if (p.steps[k].passed) sheet.add_frame(k, frame_caption(p, k));

@@ -11,22 +11,20 @@ namespace ligature::appliance {
 using exercise::Event;
 using exercise::State;
 
-void ExerciseWatch::happened(const Event& event, std::string_view knot, std::string_view throws) {
+void ExerciseWatch::happened(const Event& event, std::string_view throws) {
   const bool ends = event.kind == Event::Kind::passed || event.kind == Event::Kind::failed;
   if (event.kind == Event::Kind::step_passed) render_.keep_picture(static_cast<std::size_t>(event.step));
   if (ends) render_.keep_picture(kLastFrame);
   // Once it is cut its pieces may be named no more.
-  const bool tied = event.kind == Event::Kind::step_passed && event.step == exercise::Step::last_throw;
-  if (tied || (ends && throws_.empty())) {
-    knot_ = knot;
-    throws_ = throws;
-  }
-  if (event.kind == Event::Kind::step_undone && event.step <= exercise::Step::last_throw) knot_ = throws_ = "";
+  const bool tied = event.kind == Event::Kind::step_passed &&
+                    (event.step == exercise::Step::first_throw || event.step == exercise::Step::last_throw);
+  if (tied || (ends && throws_.empty())) throws_ = throws;
+  if (event.kind == Event::Kind::step_undone && event.step <= exercise::Step::last_throw) throws_ = "";
 }
 
 void ExerciseWatch::reset() {
   over_ = aside_ = false;
-  knot_ = throws_ = "";
+  throws_ = "";
   show();
 }
 
@@ -47,13 +45,13 @@ void ExerciseWatch::toggle_result() {
 }
 
 void ExerciseWatch::show() {
-  render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, knot_, "r: again   space: the stitch")
+  render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, tie_text(throws_), "r: again   space: the stitch")
                                      : render::Sheet{});
 }
 
 std::string ExerciseWatch::text(const exercise::Progress& progress) const {
   std::string out;
-  const render::Sheet sheet = result_sheet(progress, knot_, "");
+  const render::Sheet sheet = result_sheet(progress, tie_text(throws_), "");
   for (const render::Sheet::Line& line : sheet.lines) out += fmt::format("{}\n", line.view());
   return out;
 }
@@ -65,9 +63,11 @@ nlohmann::json ExerciseWatch::report(const exercise::Progress& progress) const {
 Result<bool> ExerciseWatch::write_film(const std::filesystem::path& file, const exercise::Progress& progress) const {
   const render::Renderer* renderer = render_.renderer();
   if (renderer == nullptr) return false;
+  const bool ended = progress.state == State::passed || progress.state == State::failed;
   render::FilmStrip strip;
   for (std::size_t frame = 0; frame <= kLastFrame; ++frame) {
-    if (frame < kLastFrame && !progress.steps[frame].passed) continue;
+    // Others are of an attempt before.
+    if (frame < kLastFrame ? !progress.steps[frame].passed : !ended) continue;
     const render::PictureView left = renderer->kept(frame, render::Eye::left);
     const render::PictureView right = renderer->kept(frame, render::Eye::right);
     if (left && right) strip.add(left, right, frame_caption(progress, frame));

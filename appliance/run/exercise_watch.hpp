@@ -16,8 +16,8 @@ class ExerciseWatch {
  public:
   ExerciseWatch(exercise::Goal goal, RenderLoop& render) : goal_(std::move(goal)), render_(render) {}
 
-  /// @param knot names what is tied now, "" nothing; @param throws the same as throws
-  void happened(const exercise::Event& event, std::string_view knot, std::string_view throws);
+  /// @param throws what is tied now, "" nothing
+  void happened(const exercise::Event& event, std::string_view throws);
   /// Shows the result once the attempt is over, until the next begins.
   void look(const exercise::Progress& progress);
   /// The result is there and is shown, or was put aside.
@@ -40,7 +40,7 @@ class ExerciseWatch {
   exercise::Goal goal_;
   RenderLoop& render_;
   exercise::Progress progress_;  ///< as it ended
-  std::string knot_, throws_;    ///< when the last throw was passed, else when it ended
+  std::string throws_;           ///< when the last throw was passed, else when it ended
   double seen_s_ = 0;            ///< of the attempt, at the last look
   bool over_ = false, aside_ = false;
   nlohmann::json attempts_ = nlohmann::json::array();

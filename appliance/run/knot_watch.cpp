@@ -76,10 +76,6 @@ std::string KnotWatch::throws() const {
   return throws_among(known_);
 }
 
-std::string KnotWatch::names() const {
-  return known_.empty() ? "" : text_of(known_);
-}
-
 std::optional<nlohmann::ordered_json> KnotWatch::report() const {
   if (looks_ == 0) return std::nullopt;
   nlohmann::ordered_json out = nlohmann::ordered_json::array();

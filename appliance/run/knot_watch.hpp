@@ -30,8 +30,6 @@ class KnotWatch {
   /// The throws of the first thread that is tied, alone or to another, "" where none is or nobody knows; what the last
   /// look that was answered found.
   std::string throws() const;
-  /// The same in words: "1=1 in suture"; "" where none is or nobody knows.
-  std::string names() const;
   std::uint64_t looks() const { return looks_; }
 
  private:

@@ -81,7 +81,6 @@ void RenderLoop::run() noexcept {
     render::Words words{{message.text.data(), message.size}, &sheets_.front()};
     if (const unsigned wanted = keep_.load(std::memory_order_relaxed); wanted != 0) {
       words.keep = std::countr_zero(wanted);
-      keep_.fetch_and(~(1U << words.keep), std::memory_order_relaxed);
     }
     render::Outcome outcome;
     {
@@ -90,6 +89,10 @@ void RenderLoop::run() noexcept {
     }
     const std::int64_t presented = rt::monotonic_now_ns();
     monitor_.stage("render", presented);
+    // Of a minimised window nothing is drawn: then it is the next picture that is kept.
+    const render::FrameTiming drawn = renderer_->timing();
+    if (words.keep >= 0 && outcome == render::Outcome::presented && drawn.submit_ns > drawn.begin_ns)
+      keep_.fetch_and(~(1U << words.keep), std::memory_order_relaxed);
     if (outcome == render::Outcome::lost) {
       lost_.fetch_add(1, std::memory_order_relaxed);
       // Destroying it is the service thread's work too.

@@ -547,7 +547,7 @@ void Session::look_after_exercise() {
     pipeline_->progress.fetch();
     for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
       log_->event(now_s(), "exercise: " + exercise_text(event));
-      exercise_->happened(event, knots_.names(), knots_.throws());
+      exercise_->happened(event, knots_.throws());
     }
     exercise_->look(pipeline_->progress.front());
     if (!disk_broken_) line = exercise_line(pipeline_->progress.front());

@@ -6,7 +6,7 @@
 /// remembered, a blob that is seen there again is taken for it, and neither for the marker nor for evidence against a
 /// pose. A view of the marker itself that passes over such a place goes with it, in that one camera, for as long as
 /// the centres lie within some sigmas of each other. Places are learnt only from poses that stand on their own, need
-/// some frames to be believed, and are forgotten when nothing has been seen there for a while.
+/// some frames to be believed, and are not when nothing has been seen there for a while.
 ///
 /// Source: [Reid 1979] (what is about is tracked as well as what is sought), here one image at a time.
 /// @rt no allocation, bounded

@@ -53,10 +53,7 @@ void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexc
       for (std::size_t m = 0; m < 3; ++m)
         for (std::size_t n = 0; n < 3; ++n)
           if (a.weight[m] != 0 && b.weight[n] != 0) sum += a.weight[m] * b.weight[n] * compliance(a.node[m], b.node[n]);
-      Eigen::Matrix3d block = axes[a.contact].transpose() * sum * axes[b.contact];
-      // Both sides of one contact on one body: what the one moves the other by counts both ways.
-      if (i != j && a.contact == b.contact) block += block.transpose().eval();
-      coupling.add(a.contact, b.contact, block);
+      coupling.add(a.contact, b.contact, axes[a.contact].transpose() * sum * axes[b.contact]);
     }
 }
 

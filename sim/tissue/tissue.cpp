@@ -681,6 +681,7 @@ bool Tissue::Parts::search() noexcept {
   const double slope = product(gradient, move);
   if (!(slope < 0)) return false;
   double part = reach();
+  reached = 1;  // it goes as far as Phi falls
   for (int t = 0; t <= kBacktracks; ++t) {
     trial = x;
     for (const std::uint32_t i : free) trial[i] += part * move[i];

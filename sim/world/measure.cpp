@@ -161,10 +161,12 @@ std::vector<TissueSurface> World::tissue_surfaces() const {
 
 namespace {
 
-// Least signed distance of a vertex of the one from the other, at most `most`.
+// Least signed distance of a vertex of the one from the other, at most `most`. What lies deep is further from the
+// surface than what lies beside it: the search is not narrowed.
 double vertex_gap(const contact::TriangleMesh& of, const contact::TriangleMesh& from, double most) {
+  const double within = std::abs(most);
   for (std::size_t v = 0; v < of.vertices(); ++v) {
-    const contact::TriangleMesh::Nearest at = from.nearest(of.vertex(v), std::abs(most));
+    const contact::TriangleMesh::Nearest at = from.nearest(of.vertex(v), within);
     if (at.found) most = std::min(most, at.distance);
   }
   return most;

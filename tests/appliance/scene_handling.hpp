@@ -1,3 +1,4 @@
+#pragma once
 /// Forceps let loose on the whole scene of the anastomosis, every number from a seed, and independent looks at whether
 /// anything is where it cannot be.
 ///
@@ -171,13 +172,13 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
     const ThreadShape shape = world.shape(0);
     for (std::size_t i = 0; i < shape.x.size(); ++i) {
       bool channel = false;  // between its own holes, or beside the only one that there is yet
-      for (const FactHole& hole : facts->holes)
+      for (const FactHole& hole : facts->holes) {
+        double low = hole.s_mm, high = hole.s_mm, way = 0.5;
         for (const FactHole& mate : facts->holes)
-          if (hole.thread == 0 && mate.stitch == hole.stitch && mate.tissue == hole.tissue) {
-            const auto [low, high] = std::minmax(hole.s_mm, mate.s_mm);
-            const double way = low == high ? 0.5 : 0.15;
-            channel = channel || (shape.s_mm[i] > low - way && shape.s_mm[i] < high + way);
-          }
+          if (&mate != &hole && mate.stitch == hole.stitch && mate.tissue == hole.tissue && mate.thread == hole.thread)
+            low = std::min(low, mate.s_mm), high = std::max(high, mate.s_mm), way = 0.15;
+        channel = channel || (hole.thread == 0 && shape.s_mm[i] > low - way && shape.s_mm[i] < high + way);
+      }
       for (std::size_t k = 0; k < surfaces.size() && !channel; ++k) {
         const SnapshotVertex* at = scene->surface.data() + scene->tissues[k].first_vertex;
         if (winding(surfaces[k], at, shape.x[i]) < 0.5) continue;

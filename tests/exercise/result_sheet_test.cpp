@@ -6,6 +6,8 @@
 #include <limits>
 #include <string>
 
+#include "appliance/exercise/exercise_text.hpp"
+
 namespace ligature::appliance {
 namespace {
 
@@ -68,6 +70,14 @@ TEST(ResultSheet, AFailedOneSaysWhyAndShowsOnlyWhatWasReached) {
   EXPECT_NE(line(sheet, "Knot: none"), nullptr);
   EXPECT_EQ(line(sheet, "apart"), nullptr) << "unknown is not said";
   EXPECT_EQ(sheet.film.size(), 3U);
+}
+
+TEST(ResultSheet, ThrowsAreCalledByTheNameThatTheyHave) {
+  EXPECT_EQ(tie_text("1=1"), "reef (1=1)");
+  EXPECT_EQ(tie_text("1x1"), "granny (1x1)");
+  EXPECT_EQ(tie_text("2=1"), "surgeon (2=1)");
+  EXPECT_EQ(tie_text("1"), "1");
+  EXPECT_EQ(tie_text(""), "");
 }
 
 TEST(ResultSheet, WithEveryMistakeWhatToDoNowIsStillSaid) {
