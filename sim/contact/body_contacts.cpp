@@ -14,17 +14,15 @@ namespace {
 constexpr int kMostLooks = 16;       // for the nearest place of a piece
 constexpr double kSamePlace = 1e-9;  // [edges]
 constexpr double kAside = 0.02;      // from there the bend is measured [edges]
+constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
+constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
 // A body at one moment of the step.
 struct Moment {
   const Obstacle& body;
-  Vector3d ahead;  // what it has still to go
+  double at = 0;
 
-  Obstacle::Surface nearest(const Vector3d& p, double within) const {
-    Obstacle::Surface out = body.nearest(p + ahead, within);
-    out.point -= ahead;
-    return out;
-  }
+  Obstacle::Surface nearest(const Vector3d& p, double within) const { return body.nearest(p, within, at); }
 };
 
 // The zero of an increasing function between low and high, where it is negative and positive: false position, its
@@ -91,6 +89,33 @@ Vector3d turned(const Vector3d& force, const Vector3d& from, const Vector3d& to)
   return along * to + (across - to.dot(across) * to);
 }
 
+// A tool that comes down beside a thread on the bench would wedge it: with both frictions such a wedge locks, while the
+// real thread rolls away. Where the thread lies on a plane the two gaps together leave it a distance along the plane,
+//
+//      tool's axis o                     h^2 = (radius of both)^2 - height^2
+//        height |  \ radius of both
+//      ---------+---o thread's axis      so that is what the contact asks for, pushing along the plane.
+//               | h |
+//
+// A tool from straight above keeps its normal.
+void push_along_plane(const Bodies& bodies, const Obstacle& tool, const Vector3d& place, double radius,
+                      StrandContact& c) {
+  for (std::size_t b = 0; b < bodies.tools; ++b) {
+    const Obstacle& plane = *bodies.body[b];
+    if (plane.shape() != Obstacle::Shape::plane) continue;
+    const Vector3d& up = plane.normal();
+    const double offset = plane.offset() - (1 - bodies.at) * up.dot(plane.moved());
+    if (up.dot(place) - offset > kOnPlane * radius || up.dot(c.normal) >= 0) continue;
+    const Vector3d along = c.normal - up.dot(c.normal) * up;
+    if (along.norm() < kSteep) continue;
+    const Obstacle::Sphere sphere = tool.nearest_sphere(place, bodies.at);
+    const double height = up.dot(sphere.centre - place), both = sphere.radius + radius;
+    c.normal = along.normalized();
+    c.gap = c.normal.dot(place - sphere.centre) - std::sqrt(std::max(0.0, both * both - height * height));
+    return;
+  }
+}
+
 }  // namespace
 
 BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
@@ -110,7 +135,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
       if (body.shape() == Obstacle::Shape::plane) continue;
       const SoftBody* const soft = bodies.soft_of(b);
       if (only_soft && !soft) continue;
-      const Moment moment{body, (1 - bodies.at) * body.moved()};
+      const Moment moment{body, bodies.at};
       for (std::uint32_t i = 0; i < n; ++i) {
         if (soft && passages && passes(*passages, k, b, i - 0.5, i + 0.5)) continue;
         const Vector3d& x = s.x[i];
@@ -122,6 +147,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
             std::max(i > 0 || s.closed ? s.thickest(i > 0 ? i - 1 : n - 1) : 0.0, i < s.edges() ? s.thickest(i) : 0.0) +
             reach;
         if (body.box_distance(low, high) > near) continue;
+        if (bodies.spared && passes(*bodies.spared, k, b, i - 0.5, i + 0.5)) continue;
         const double within = near + (high - low).norm();
         const Vector3d p = curve_at(s, i).p;
         TriangleMesh::Minima sides;
@@ -129,7 +155,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         if (first.distance >= within) continue;
         if (soft && passages && first.distance <= 0 && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
         if (body.shape() == Obstacle::Shape::mesh && first.distance > 0)
-          body.minima(p + moment.ahead, s.radius_of(i) + reach, sides, kMostTouches);
+          body.minima(p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides, kMostTouches);
 
         StrandContact at;
         at.pair = {k, 0, kNoStrand, b};
@@ -169,6 +195,9 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           if (u < 0) u += n;  // of a ring
           const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
           at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
+          if (b >= bodies.tools)
+            push_along_plane(bodies, body, curve_at(s, i + d).p,
+                             s.radius_at(static_cast<std::size_t>(edge), u - edge), at);
           if (at.gap > reach) continue;
           if (soft) at.on = {surface.triangle, soft->surface().weights(surface.triangle, surface.point)};
           if (contacts_.size() == most_) {

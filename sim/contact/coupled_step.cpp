@@ -83,12 +83,12 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   body_contacts_.begin();
   const double diameter = thickest(strands, count);
   double furthest = 0;
-  for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->moved().norm());
+  tools_.begin(strands, count, bodies_);
+  for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->travel());
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
   rings_.follow(strands, bodies_);
   body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter,
                       &rings_.passages());
-  tools_.begin(bodies_);
   tools_.find(0, bodies_, tools_.furthest() + most_move);
   double tissue_move = 0;  // by soft bodies in the step before
   visit_soft([&](const SoftBody& body) {
@@ -97,6 +97,7 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   });
   tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
   tissue_contacts_.find(bodies_, tissue_move + kTissueReach * least_skin());
+  if (tools_.given_way()) return true;
   for (const Ring& r : rings_.list())
     if (!r.left) return true;
   for (const BodyContact& c : tools_.contacts())
@@ -104,7 +105,7 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   for (const TissueContact& c : tissue_contacts_.contacts())
     if (c.contact.gap < tissue_move || !c.contact.force.isZero(0)) return true;
   return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
-    const double moved = bodies.body[c.contact.pair.edge_b]->moved().norm();
+    const double moved = bodies.body[c.contact.pair.edge_b]->travel();
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
   });
 }
@@ -119,13 +120,12 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
 }
 
 // In how many parts bodies move, each linearised anew, so that none is past a strand in one.
-int CoupledStep::body_parts(const Strand* strands, std::size_t count) const noexcept {
+int CoupledStep::body_parts(const Strand* strands) const noexcept {
   double parts = 0;
-  for (std::size_t b = 0; b < bodies_.count; ++b) {
-    const Obstacle& body = *bodies_.body[b];
-    if (body.shape() == Obstacle::Shape::plane || body.moved().isZero(0)) continue;
-    for (std::size_t k = 0; k < count; ++k)
-      parts = std::max(parts, body.moved().norm() / (kBodyPart * (body.half_thickness() + strands[k].least_radius())));
+  for (const BodyContact& c : body_contacts_.contacts()) {
+    const Obstacle& body = *bodies_.body[c.contact.pair.edge_b];
+    const Strand& strand = strands[c.contact.pair.strand_a];
+    parts = std::max(parts, body.travel() / (kBodyPart * (body.half_thickness() + strand.least_radius())));
   }
   return static_cast<int>(std::ceil(std::min(parts, 1e3)));
 }
@@ -173,6 +173,22 @@ ConeProblem CoupledStep::last_problem() const noexcept {
   return {rows_.size(), coupling_.w(), coupling_.stride(), q_.data(), mu_.data()};
 }
 
+std::size_t CoupledStep::tool_of(const StrandContact& c, const Row& row) const noexcept {
+  if (row.of == Row::Of::tool) return tools_.tool_of(c);
+  return row.of == Row::Of::body && c.pair.edge_b >= bodies_.tools ? c.pair.edge_b - bodies_.tools : kNoTool;
+}
+
+// Of the place of a contact on a rigid body or a tool: in the move to come, or since the step began.
+Vector3d CoupledStep::body_moved(const StrandContact& c, const Row& row, bool ahead) const noexcept {
+  const Obstacle& body = *bodies_.body[c.pair.edge_b];
+  const double part = ahead ? body_motion_ : bodies_.at;
+  const std::size_t tool = tool_of(c, row);
+  if (tool == kNoTool) return part * body.moved();
+  const Strand& s = strands_[c.pair.strand_a];
+  return part * body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at) +
+         (ahead ? tools_.gives(tool) : tools_.gave(tool));
+}
+
 // Of the place of a contact on a soft body: by its last step(), or since the step began.
 Vector3d CoupledStep::soft_moved(const StrandContact& c, bool by_step) const noexcept {
   const SoftBody& soft = *bodies_.soft_of(c.pair.edge_b);
@@ -214,8 +230,7 @@ Vector3d CoupledStep::relative(const StrandContact& c, const Row& row, const Thr
   };
   if (c.pair.strand_b == kNoStrand)
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, true)
-                                           : Vector3d(body_motion_ * bodies_.body[c.pair.edge_b]->moved()));
+           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, true) : body_moved(c, row, true));
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
@@ -242,11 +257,11 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row&
     for (std::size_t k = 0; soft && k < 3; ++k)
       soft->push(soft->surface().triangle(place.triangle)[k], place.weight[static_cast<Eigen::Index>(k)] * f);
   };
-  if (row.of == Row::Of::tool)
-    tools_.push(c, force);
-  else if (row.of == Row::Of::tissue)
+  if (const std::size_t tool = tool_of(c, row); tool != kNoTool)
+    tools_.push(tool, row.of == Row::Of::tool ? force : Vector3d(-force));
+  if (row.of == Row::Of::tissue)
     on_soft(c.pair.edge_a, tissue_contacts_.contacts()[row.contact].of, force);
-  else
+  else if (row.of != Row::Of::tool)
     on(c.pair.strand_a, c.pair.edge_a, c.sa, force, -c.normal);
   if (!between) on_soft(c.pair.edge_b, c.on, -force);
   if (between) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force, c.normal);
@@ -267,8 +282,7 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const 
   };
   if (c.pair.strand_b == kNoStrand)
     return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, false)
-                                           : Vector3d(bodies_.at * bodies_.body[c.pair.edge_b]->moved()));
+           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, false) : body_moved(c, row, false));
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
@@ -293,7 +307,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
                          const CoupledSettings& settings, Executor& executor, StageWatch stage,
                          CoupledOutcome& out) noexcept {
   const double margin = kChosenMargin * thickest(strands, count);
-  const double tool_margin = kChosenMargin * (tools_.any() ? tools_.least_radius() : 0);
+  const double tool_margin = kChosenMargin * (tools_.strands().empty() ? 0 : tools_.least_radius());
   const double tissue_margin = kTissueMargin * least_skin();
   rows_.clear();
   chosen_.clear();
@@ -320,6 +334,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
              : row.of == Row::Of::tool         ? settings.tool_friction
              : row.of == Row::Of::tissue       ? settings.tissue_friction
+             : c.pair.edge_b >= bodies_.tools  ? settings.tool_thread_friction
              : !bodies_.soft_of(c.pair.edge_b) ? settings.body_friction
              : at_point                        ? std::max(kPointFriction, settings.soft_friction)
                                                : settings.soft_friction;
@@ -460,11 +475,13 @@ void CoupledStep::add_soft_coupling() noexcept {
     soft_coupling_.add_to(coupling_, axes_.data());
   }
   for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (rows_[i].of != Row::Of::tool) continue;
-    const StrandContact& of_a = contact_of(rows_[i]);
+    const std::size_t tool = tool_of(contact_of(rows_[i]), rows_[i]);
+    if (tool == kNoTool) continue;
     for (std::size_t j = 0; j <= i; ++j) {
-      if (rows_[j].of != Row::Of::tool || contact_of(rows_[j]).pair.strand_a != of_a.pair.strand_a) continue;
-      coupling_.add(i, j, tools_.compliance(of_a) * axes_[i].transpose() * axes_[j]);
+      if (tool_of(contact_of(rows_[j]), rows_[j]) != tool) continue;
+      // Tissue is pushed by a tool, a strand pushes it: the other way round.
+      const double sign = rows_[i].of == rows_[j].of ? 1 : -1;
+      coupling_.add(i, j, sign * tools_.compliance(tool) * axes_[i].transpose() * axes_[j]);
     }
   }
 }
@@ -533,7 +550,8 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
     const double until = bodies_.at + fraction * body_motion_;
     part = std::min(
         part,
-        look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = until}).fraction);
+        look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = until, .give = fraction})
+            .fraction);
   }
   if (part >= 1) return fraction;
   ++out.prevented;
@@ -557,15 +575,15 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
           parts,
           static_cast<int>(std::ceil(std::min(1e3, (h.target - (*problems[k].x0)[h.vertex]).norm() / most_move))));
   }
-  parts = std::max(parts, body_parts(strands, count));
-  if (tools_.any())
+  parts = std::max(parts, body_parts(strands));
+  if (!tools_.contacts().empty())
     parts = std::max(
         parts, static_cast<int>(std::ceil(std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
   double body_furthest = 0;
   for (std::size_t b = 0; b < bodies_.count; ++b)
-    body_furthest = std::max(body_furthest, bodies_.body[b]->moved().norm());
+    body_furthest = std::max(body_furthest, bodies_.body[b]->travel());
   const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   // What fraction of the prescribed motion will be made after the next linearisation.
@@ -699,9 +717,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     }
     double most_slid = 0;
-    for (const Row& row : rows_)
-      if (row.of != Row::Of::tool && row.of != Row::Of::tissue)
-        most_slid = std::max(most_slid, relative(contact_of(row), row, systems).norm());
+    for (const Row& row : rows_) {
+      if (row.of == Row::Of::tool || row.of == Row::Of::tissue) continue;
+      const StrandContact& c = contact_of(row);
+      double part = 1;  // round a tool the normal turns less than round a strand
+      if (tool_of(c, row) != kNoTool)
+        part = diameter / (diameter + 2 * bodies_.body[c.pair.edge_b]->half_thickness());
+      most_slid = std::max(most_slid, part * relative(c, row, systems).norm());
+    }
     // The trust region: moves for which places and normals of the contacts stay good.
     const double over_slid = most_slid / (kMostSlid * diameter);
     const double too_far = std::max(furthest / most_move, over_slid);
@@ -726,6 +749,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     soft_before = soft_moved_;
     fraction = std::min(fraction, relax);
     place_trial(systems, count, fraction);
+    tools_.foresee();
     const double allowed = safe_fraction(strands, count, fraction, settings, out);
     if (allowed < fraction) {
       fraction = allowed;
@@ -795,8 +819,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                              guard_.audit(strands, count, trial_of_.data()) > 0))
       break;
     bodies_.at = motion;
-    if (look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = 0.5 * motion}).found >
-        0)
+    tools_.foresee_back();
+    if (look(strands, count, trial_of_.data(), bodies_,
+             {.at = ObstacleLook::At::others, .until = 0.5 * motion, .give = 0.5})
+            .found > 0)
       break;
     bool passes = false;
     visit_soft([&](const SoftBody& body) {
@@ -813,6 +839,18 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     tools_.place(motion);
     for (std::size_t k = 0; k < count; ++k) {
       std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+      systems[k].ask_for(motion);
+      systems[k].carry_state();
+    }
+  }
+  // Something is in the way of that: as it was when the step began, the proof of which stands.
+  if (out.finite && !out.converged && stretched()) {
+    out.limited = true;
+    motion = 0;
+    visit_soft([](SoftBody& body) { body.go_back(0); });
+    tools_.go_back(0);
+    for (std::size_t k = 0; k < count; ++k) {
+      std::copy_n(problems[k].x0->begin(), problems[k].state->x.size(), problems[k].state->x.begin());
       systems[k].ask_for(motion);
       systems[k].carry_state();
     }

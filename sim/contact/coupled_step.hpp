@@ -45,6 +45,7 @@ struct CoupledSettings {
   double body_friction = 0;    ///< mu between strands and rigid bodies
   double soft_friction = 0;    ///< mu between strands and bodies that deform, rims of holes in them too
   double tool_friction = 0;    ///< mu between tools and these
+  double tool_thread_friction = 0;  ///< mu between tools and strands
   double tissue_friction = 0;  ///< mu between bodies that deform
   bool between = true;         ///< strands touch each other; else they pass through
 };
@@ -106,7 +107,8 @@ class CoupledStep {
   const StrandContacts& contacts() const noexcept { return contacts_; }
   Rings& rings() noexcept { return rings_; }
   const Rings& rings() const noexcept { return rings_; }
-  /// Led by the caller before near_bodies(); finished by solve(), or by the caller where threads moved alone.
+  /// Led by the caller before near_bodies(), where their bodies are the last of all; finished by solve(), or by the
+  /// caller where threads moved alone.
   Tools& tools() noexcept { return tools_; }
   const Tools& tools() const noexcept { return tools_; }
   /// Known from step to step, begun by near_bodies().
@@ -153,6 +155,10 @@ class CoupledStep {
   Vector3d relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
   void push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force, bool right) noexcept;
   Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  /// The number of the tool that a strand touches there, or none.
+  static constexpr std::size_t kNoTool = static_cast<std::size_t>(-1);
+  std::size_t tool_of(const StrandContact& c, const Row& row) const noexcept;
+  Vector3d body_moved(const StrandContact& c, const Row& row, bool ahead) const noexcept;
   Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
   Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
   double least_skin() const noexcept;
@@ -167,7 +173,7 @@ class CoupledStep {
   double safe_fraction(const Strand* strands, std::size_t count, double fraction, const CoupledSettings& settings,
                        CoupledOutcome& out) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
-  int body_parts(const Strand* strands, std::size_t count) const noexcept;
+  int body_parts(const Strand* strands) const noexcept;
   void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
 
   const Strand* strands_ = nullptr;  ///< of the step that is being solved

@@ -59,11 +59,92 @@ Obstacle Obstacle::mesh(TriangleMesh mesh) {
   return o;
 }
 
+Obstacle Obstacle::cone(double radius_from, double radius_to) {
+  Obstacle o;
+  o.shape_ = Shape::cone;
+  o.radius_ = radius_from;
+  o.radius_to_ = radius_to;
+  o.there_ = false;
+  return o;
+}
+
 Obstacle Obstacle::soft(const TriangleMesh& surface) {
   Obstacle o;
   o.shape_ = Shape::mesh;
   o.mesh_ = &surface;
   return o;
+}
+
+void Obstacle::move_ends(const Vector3d& from0, const Vector3d& to0, const Vector3d& from1,
+                         const Vector3d& to1) noexcept {
+  there_ = true;
+  a_ = from1;
+  b_ = to1;
+  moved_ = from1 - from0;
+  turned_ = to1 - to0 - moved_;
+  const double r = std::max(radius_, radius_to_);
+  low_ = from0.cwiseMin(from1).cwiseMin(to0).cwiseMin(to1).array() - r;
+  high_ = from0.cwiseMax(from1).cwiseMax(to0).cwiseMax(to1).array() + r;
+}
+
+Vector3d Obstacle::moved(const Vector3d& p, double at) const noexcept {
+  if (shape_ != Shape::cone) return moved_;
+  const Vector3d a = a_ - (1 - at) * moved_, d = b_ - a_ - (1 - at) * turned_;
+  return moved_ + std::clamp((p - shift_ - a).dot(d) / d.squaredNorm(), 0.0, 1.0) * turned_;
+}
+
+double Obstacle::travel() const noexcept {
+  return std::sqrt(std::max(moved_.squaredNorm(), (moved_ + turned_).squaredNorm()));
+}
+
+double Obstacle::most_against(const Vector3d& d, double part) const noexcept {
+  const Vector3d one = d - part * moved_;
+  if (shape_ != Shape::cone) return one.norm();
+  return std::sqrt(std::max(one.squaredNorm(), (one - part * turned_).squaredNorm()));
+}
+
+// Of the axis: where the growth of the radius along it is the cosine between axis and normal.
+Obstacle::Sphere Obstacle::own_sphere(const Vector3d& p, double at) const noexcept {
+  const Vector3d a = a_ - (1 - at) * moved_, d = b_ - a_ - (1 - at) * turned_, r = p - a;
+  const double length = d.norm();
+  const Vector3d axis = d / length;
+  const double growth = (radius_to_ - radius_) / length, along = axis.dot(r), off = (r - along * axis).norm();
+  const double z = std::clamp(along + growth * off / std::sqrt(1 - growth * growth), 0.0, length);
+  return {a + z * axis, radius_ + growth * z};
+}
+
+Obstacle::Sphere Obstacle::nearest_sphere(const Vector3d& p, double at) const noexcept {
+  const Sphere own = own_sphere(p - shift_, at);
+  return {own.centre + shift_, own.radius};
+}
+
+Obstacle::Surface Obstacle::of_cone(const Vector3d& p, double at) const noexcept {
+  const Sphere sphere = own_sphere(p, at);
+  const Vector3d from = p - sphere.centre;
+  const double size = from.norm();
+  Surface out;
+  out.distance = size - sphere.radius;
+  out.normal = size > 1e-12 ? Vector3d(from / size) : any_normal((b_ - a_).normalized());
+  out.point = p - out.distance * out.normal;
+  return out;
+}
+
+Obstacle::Surface Obstacle::of_cone(const Vector3d& p, const Vector3d& q, double at) const noexcept {
+  const Vector3d d = q - p;
+  double low = 0, high = 1;
+  const auto slope = [&](double s) { return of_cone(p + s * d, at).normal.dot(d); };
+  if (slope(0) >= 0) {
+    high = 0;
+  } else if (slope(1) <= 0) {
+    low = 1;
+  }
+  for (int k = 0; k < kMostBisections && low < high; ++k) {
+    const double middle = 0.5 * (low + high);
+    (slope(middle) < 0 ? low : high) = middle;
+  }
+  Surface out = of_cone(p + 0.5 * (low + high) * d, at);
+  out.s = 0.5 * (low + high);
+  return out;
 }
 
 // In the body's own axes, in which it stands where it stood at the start of the run.
@@ -103,6 +184,8 @@ Obstacle::Surface Obstacle::local(const Vector3d& p, double within) const noexce
       if (!near.found) return {within, p, Vector3d(0, 0, 1), 0, 0};
       return {near.distance, near.point, near.normal, 0, near.triangle};
     }
+    case Shape::cone:
+      return of_cone(p, 1);
   }
   out.point = p - out.distance * out.normal;
   return out;
@@ -154,25 +237,36 @@ Obstacle::Surface Obstacle::local(const Vector3d& p, const Vector3d& q, double w
       if (!near.found) return {within, p, Vector3d(0, 0, 1), 0, 0};
       return {near.distance, near.point, near.normal, near.s, near.triangle};
     }
+    case Shape::cone:
+      return of_cone(p, q, 1);
   }
   Surface out = local(p + s * d, within);
   out.s = s;
   return out;
 }
 
-Obstacle::Surface Obstacle::nearest(const Vector3d& p, double within) const noexcept {
-  Surface out = local(p - shift_, within);
-  out.point += shift_;
+Obstacle::Surface Obstacle::nearest(const Vector3d& p, double within, double at) const noexcept {
+  const bool turns = shape_ == Shape::cone;
+  const Vector3d there = turns ? shift_ : Vector3d(shift_ - (1 - at) * moved_);
+  Surface out = turns ? of_cone(p - there, at) : local(p - there, within);
+  out.point += there;
   return out;
 }
 
-Obstacle::Surface Obstacle::nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept {
-  Surface out = local(p - shift_, q - shift_, within);
-  out.point += shift_;
+Obstacle::Surface Obstacle::nearest(const Vector3d& p, const Vector3d& q, double within, double at) const noexcept {
+  const bool turns = shape_ == Shape::cone;
+  const Vector3d there = turns ? shift_ : Vector3d(shift_ - (1 - at) * moved_);
+  Surface out = turns ? of_cone(p - there, q - there, at) : local(p - there, q - there, within);
+  out.point += there;
   return out;
 }
 
 double Obstacle::box_distance(const Vector3d& low, const Vector3d& high) const noexcept {
+  if (!there_) return 1e9;
+  if (shape_ == Shape::cone) {
+    const Vector3d next = shift_ + giving_;
+    return (low - high_ - shift_.cwiseMax(next)).cwiseMax(low_ + shift_.cwiseMin(next) - high).cwiseMax(0.0).norm();
+  }
   const Vector3d start = shift_ - moved_;
   if (shape_ == Shape::plane) {
     const double lowest = normal_.cwiseMax(0.0).dot(low) + normal_.cwiseMin(0.0).dot(high);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/contact/rings.hpp"
+
 namespace ligature::contact {
 namespace {
 
@@ -26,17 +28,18 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
         const bool plane = body.shape() == Obstacle::Shape::plane;
         if (how.at != ObstacleLook::At::all && plane != (how.at == ObstacleLook::At::planes)) continue;
         if (body.box_distance(low, high) > kLeastDistance * s.thickest(j)) continue;
+        if (bodies.spared && passes(*bodies.spared, k, b, j, j + 1.0)) continue;
         ++out.looked_at;
-        const Vector3d moved = (how.until - bodies.at) * body.moved(), ahead = (1 - bodies.at) * body.moved();
-        const Vector3d d = p1 - p - moved, e = q1 - q - moved;
-        const double speed = std::sqrt(std::max(d.squaredNorm(), e.squaredNorm())), within = 2 * speed + s.thickest(j);
-        // The body is asked where it stands at the end: the edge is moved on by what it still has to go.
+        const Vector3d give = how.give * body.giving(), d = p1 - p - give, e = q1 - q - give;
+        const double part = how.until - bodies.at;
+        const double speed = std::max(body.most_against(d, part), body.most_against(e, part));
+        const double within = 2 * speed + s.thickest(j);
         const auto distance = [&](double t) {
-          return body.nearest(p + ahead + t * d, q + ahead + t * e, within).distance;
+          return body.nearest(p + t * d, q + t * e, within, bodies.at + t * part).distance;
         };
         const double first = distance(0);
         // Of a mesh the distance of an edge has no sign, that of its end has.
-        if (!(first > 0) || (body.shape() == Obstacle::Shape::mesh && body.signed_distance(p + ahead) < 0)) {
+        if (!(first > 0) || (body.shape() == Obstacle::Shape::mesh && body.nearest(p, 1e9, bodies.at).distance < 0)) {
           ++out.inside;
           continue;
         }

@@ -21,6 +21,7 @@ struct ObstacleLook {
   enum class At : std::uint8_t { all, planes, others };
   At at = At::all;   ///< which bodies
   double until = 1;  ///< fraction of their step's motion that the bodies have made when the strands are at x1
+  double give = 1;   ///< of what bodies are about to give way (Obstacle::giving)
   double share = 1;  ///< of the distance that is to be kept: a motion that was cut for all of it is audited with less
 };
 

@@ -6,7 +6,6 @@ namespace ligature::contact {
 inline constexpr double kContactSoftness = 1e-5;  ///< first estimate of force / k: what one iteration may leave [mm]
 inline constexpr double kMostStiffness = 1e9;     ///< of an augmentation [uN/mm]
 inline constexpr double kMostBenchForce = 1e6;    ///< at which the bench gives way [uN]
-inline constexpr double kMostToolForce = 1e5;     ///< at which a jaw does: the hand is not infinitely strong [uN]
 inline constexpr double kRecoverySpeed = 20.0;    ///< at which a penetration found at the start is pushed out [mm/s]
 inline constexpr double kGripGive = 0.02;         ///< of the pads: force / k of a grip that begins to slide [mm]
 inline constexpr double kTravelLimit = 5.0;       ///< of a vertex in one iteration, or a tenth of the thread [mm]

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "sim/contact/rings.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
 
 namespace ligature::contact {
 namespace {
 
-constexpr double kLeastApart = 0.1;  // of a sphere's radius, from the axis to the surface of a body that it can touch
+constexpr double kLeastApart = 0.1;  // of its radius, from the axis of what can touch to the other's surface
 
 bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radius, const Bodies& bodies) {
   for (std::size_t b = 0; b < bodies.count; ++b) {
@@ -24,6 +25,21 @@ bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radiu
   return true;
 }
 
+// Of the centrelines of all strands, but where a body holds them.
+bool outside(const Obstacle& body, std::size_t number, const Strand* strands, std::size_t count, const Bodies& bodies) {
+  const auto b = static_cast<std::uint32_t>(number);
+  for (std::uint32_t k = 0; k < count; ++k)
+    for (std::uint32_t j = 0; j < strands[k].edges(); ++j) {
+      const Strand& s = strands[k];
+      const Vector3d &p = s.x[j], &q = s.x[s.next(j)];
+      const double keep = kLeastApart * s.thickest(j);
+      if (body.box_distance(p.cwiseMin(q), p.cwiseMax(q)) > keep) continue;
+      if (bodies.spared && passes(*bodies.spared, k, b, j, j + 1.0)) continue;
+      if (body.nearest(p, q, 1e9, 0).distance < keep) return false;
+    }
+  return true;
+}
+
 }  // namespace
 
 Tools::Tools(std::size_t most_contacts) : contacts_(most_contacts) {}
@@ -32,6 +48,7 @@ void Tools::add(std::vector<double> radius, double compliance) {
   Tool tool;
   tool.radius = std::move(radius);
   tool.compliance = compliance;
+  tool.body = Obstacle::cone(tool.radius.front(), tool.radius.back());
   for (std::vector<Vector3d>* v : {&tool.from, &tool.to, &tool.now, &tool.next, &tool.began})
     v->assign(tool.radius.size(), Vector3d(0, 0, 0));
   tools_.push_back(std::move(tool));
@@ -52,9 +69,14 @@ void Tools::lead(std::size_t tool, const Vector3d* to) noexcept {
 
 void Tools::leave(std::size_t tool) noexcept {
   tools_[tool].there = false;
+  tools_[tool].body.leave();
 }
 
-void Tools::begin(const Bodies& bodies) noexcept {
+bool Tools::given_way() const noexcept {
+  return std::any_of(active_.begin(), active_.end(), [&](std::size_t k) { return !tools_[k].given.isZero(0); });
+}
+
+void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies) noexcept {
   std::size_t active = 0;
   bool same = true;
   for (std::size_t k = 0; k < tools_.size(); ++k) {
@@ -66,9 +88,14 @@ void Tools::begin(const Bodies& bodies) noexcept {
     if (!t.free) {
       t.given.setZero();
       t.given_before.setZero();
-      t.free = outside(t.from, t.radius, bodies);
     }
-    if (!t.free) continue;
+    t.body.move_ends(t.from.front(), t.from.back(), t.to.front(), t.to.back());
+    t.body.stand_aside(t.given, Vector3d::Zero());
+    t.free = t.free || (outside(t.from, t.radius, bodies) && outside(t.body, bodies.tools + k, strands, count, bodies));
+    if (!t.free) {
+      t.body.leave();
+      continue;
+    }
     same = same && active < active_.size() && active_[active] == k;
     if (active == active_.size()) active_.push_back(k);
     active_[active++] = k;
@@ -158,8 +185,21 @@ const Vector3d* const* Tools::trial_back(double part, double fraction) noexcept 
   return trial_.data();
 }
 
+void Tools::foresee() noexcept {
+  for (const std::size_t k : active_) tools_[k].body.stand_aside(tools_[k].given, tools_[k].gives());
+}
+
+void Tools::foresee_back() noexcept {
+  for (const std::size_t k : active_)
+    tools_[k].body.stand_aside(tools_[k].given, tools_[k].given_before - tools_[k].given);
+}
+
 void Tools::advance(double fraction) noexcept {
-  for (const std::size_t k : active_) tools_[k].given += fraction * tools_[k].gives();
+  for (const std::size_t k : active_) {
+    Tool& t = tools_[k];
+    t.given += fraction * t.gives();
+    t.body.stand_aside(t.given, Vector3d::Zero());
+  }
 }
 
 void Tools::go_back(double fraction) noexcept {
@@ -167,6 +207,7 @@ void Tools::go_back(double fraction) noexcept {
     Tool& t = tools_[k];
     // Not what a step that was not finite has made of it.
     t.given = fraction > 0 ? Vector3d(t.given_before + fraction * (t.given - t.given_before)) : t.given_before;
+    t.body.stand_aside(t.given, Vector3d::Zero());
   }
 }
 
@@ -182,6 +223,7 @@ void Tools::finish(double part) noexcept {
       t.from[i] += part * (t.to[i] - t.from[i]);
       t.now[i] = t.from[i] + t.given;
     }
+    t.tell_body();
   }
 }
 
@@ -193,6 +235,7 @@ void Tools::shorten(double fraction, const Bodies& bodies) noexcept {
       t.from[i] = t.began[i] + fraction * (t.from[i] - t.began[i]);
       t.now[i] = t.from[i] + t.given;
     }
+    t.tell_body();
     // The way back is not the way it came, and not proven.
     t.free = outside(t.now, t.radius, bodies);
   }

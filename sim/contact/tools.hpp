@@ -1,14 +1,14 @@
 #pragma once
-/// Stiff tools against bodies that deform: the arms of forceps on tissue.
+/// Stiff tools against threads and bodies that deform: the arms of forceps.
 ///
-/// A tool is a straight row of spheres joined by cones, a strand that does not bend. It is led from where it was to
-/// where the hand has it, and the hand gives way a little:
+/// A tool is a straight row of spheres joined by cones: to tissue a strand that does not bend, to threads a rigid body
+/// (Obstacle::cone). It is led from where it was to where the hand has it, and the hand gives way a little:
 ///
-///   x_i = from_i + part (to_i - from_i) + d,   d = compliance * (what bodies push it with)
+///   x_i = from_i + part (to_i - from_i) + d,   d = compliance * (what it is pushed with)
 ///
 /// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it
 /// by friction. Contacts are found as those of strands with bodies are (body_contacts.hpp). A tool that appears inside
-/// a body touches nothing until it has left it.
+/// a body, or where a thread is, touches nothing until it has left it.
 #include <cstdint>
 #include <vector>
 
@@ -22,9 +22,12 @@ class Tools {
  public:
   explicit Tools(std::size_t most_contacts);
 
-  /// One more, which is not there yet. @param radius of its spheres [mm] @param compliance of the hand [mm/uN]
+  /// One more, which is not there yet. @param radius of its spheres, evenly from one end to the other [mm]
+  /// @param compliance of the hand [mm/uN]
   void add(std::vector<double> radius, double compliance);
   std::size_t count() const noexcept { return tools_.size(); }
+  /// As threads meet it: not there while it touches nothing. Stays where it is until the next add().
+  const Obstacle& body(std::size_t tool) const noexcept { return tools_[tool].body; }
   std::size_t spheres(std::size_t tool) const noexcept { return tools_[tool].radius.size(); }
 
   // ---- between steps
@@ -35,9 +38,9 @@ class Tools {
   const Vector3d& given(std::size_t tool) const noexcept { return tools_[tool].given; }
 
   // ---- in a step
-  /// Begins it, again where it was begun: which tools touch bodies at all.
-  void begin(const Bodies& bodies) noexcept;
-  bool any() const noexcept { return !strands_.empty(); }
+  /// Begins it, again where it was begun: which tools touch anything at all.
+  void begin(const Strand* strands, std::size_t count, const Bodies& bodies) noexcept;
+  bool given_way() const noexcept;  ///< some hand has not come back yet from where it was pushed
   /// Puts them where they are after this part of the way.
   void place(double part) noexcept;
   double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
@@ -50,13 +53,21 @@ class Tools {
   const std::vector<Strand>& strands() const noexcept { return strands_; }
 
   void clear_forces() noexcept;
-  void push(const StrandContact& at, const Vector3d& force) noexcept { touching(at).force += force; }
-  double compliance(const StrandContact& at) const noexcept { return touching(at).compliance; }
+  void push(std::size_t tool, const Vector3d& force) noexcept { tools_[tool].force += force; }
+  /// Which tool a contact with a soft body is of.
+  std::size_t tool_of(const StrandContact& at) const noexcept { return active_[at.pair.strand_a]; }
+  double compliance(std::size_t tool) const noexcept { return tools_[tool].compliance; }
+  /// How far the hand is still to give way, and how far it did since the step began [mm].
+  Vector3d gives(std::size_t tool) const noexcept { return tools_[tool].gives(); }
+  Vector3d gave(std::size_t tool) const noexcept { return tools_[tool].given - tools_[tool].given_before; }
   /// Motion of the place of a contact: led by a further part, and giving way as the forces pushed so far say.
   Vector3d ahead(const StrandContact& at, double part) const noexcept;
   /// ... and since the start of the step, after this part of the way.
   Vector3d so_far(const StrandContact& at, double part) const noexcept;
   double furthest_give() const noexcept;  ///< that the hands are still to give way [mm]
+  /// Tells the bodies what they are about to give way by: in the next advance(1), or going back all the way.
+  void foresee() noexcept;
+  void foresee_back() noexcept;
   /// Where spheres go by a fraction of ahead(). @returns one array a strand
   const Vector3d* const* trial(double part, double fraction) noexcept;
   /// Where spheres go when they go back to this fraction of what they have moved in the step.
@@ -77,9 +88,15 @@ class Tools {
     bool there = false, free = false;  ///< free: outside of all bodies since it appeared
     std::vector<Vector3d> from, to, now, next, began;
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
+    Obstacle body = Obstacle::cone(1, 1);
     Vector3d gives() const noexcept { return compliance * force - given; }
+    // What the whole step has made of it.
+    void tell_body() noexcept {
+      const Vector3d gave = given - given_before;
+      body.move_ends(began.front() - gave, began.back() - gave, from.front(), from.back());
+      body.stand_aside(given, Vector3d::Zero());
+    }
   };
-  Tool& touching(const StrandContact& at) noexcept { return tools_[active_[at.pair.strand_a]]; }
   const Tool& touching(const StrandContact& at) const noexcept { return tools_[active_[at.pair.strand_a]]; }
 
   std::vector<Tool> tools_;

@@ -184,12 +184,8 @@ void World::State::divide_memory(Cut& c) noexcept {
       std::rotate(slot(from.first), slot(at), slot(from.first + n));
     else
       std::copy_backward(slot(at), slot(end), slot(end + 1));
-    if (group < slot_groups.size()) {
-      slot(behind)->force *= 0.5;
-      *slot(before) = *slot(behind);
-    } else {
-      *slot(before) = {};  // an end begins no segment
-    }
+    slot(behind)->force *= 0.5;
+    *slot(before) = *slot(behind);
   }
   c.pieces[0].first = from.first;
   if (from.model.closed) return;

@@ -19,30 +19,20 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
   return false;
 }
 
-// Closed jaws overlap the thread they hold, and a little of it on both sides: no collision there.
-bool World::State::near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept {
-  const double window = 2.0 * forceps[f].model().jaw_radius + 2.0 * threads[thread].model.radius;
-  const rod::RodModel& model = threads[thread].model;
-  if (model.graded()) {
-    const double begin = model.node[segment] * model.rest_length, end = begin + model.edge_length(segment);
+// Closed jaws overlap the thread they hold, and what of it leaves them as far as it is still between their faces:
+//
+//   distance of its centreline from an arm's axis  sqrt(radius^2 + z^2) < radius + thread_radius
+void World::State::spare_held() noexcept {
+  spared.clear();
+  for (std::size_t f = 0; f < forceps.size(); ++f)
     for (const Held& h : grasps[f].held) {
-      if (h.thread != thread) continue;
-      const double at = model.rest_arc(h.vertex);
-      double apart = std::max({begin - at, at - end, 0.0});
-      if (model.closed) apart = std::min(apart, begin + model.whole_length() - at);
-      if (model.closed) apart = std::min(apart, std::max(0.0, at + model.whole_length() - end));
-      if (apart <= window) return true;
+      const rod::RodModel& model = threads[h.thread].model;
+      const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
+      const double aside = std::sqrt((2 * jaw + own) * own) / model.edge_length(h.vertex < model.edges() ? h.vertex : h.vertex - 1);
+      const double from = h.vertex - aside - 1, to = h.vertex + aside + 1;
+      for (std::size_t arm = 0; arm < kArms; ++arm)
+        spared.push_back({h.thread, static_cast<std::uint32_t>(obstacles.size() + kArms * f + arm), from, to, 0});
     }
-    return false;
-  }
-  const auto reach = static_cast<std::size_t>(std::ceil(window / model.rest_length)) + 1;
-  for (const Held& h : grasps[f].held)
-    if (h.thread == thread) {
-      std::size_t apart = segment > h.vertex ? segment - h.vertex : h.vertex - segment;
-      if (threads[thread].model.closed) apart = std::min(apart, threads[thread].model.vertices() - apart);
-      if (apart <= reach) return true;
-    }
-  return false;
 }
 
 bool World::State::try_grasp(std::size_t f) noexcept {
@@ -242,7 +232,6 @@ void World::State::update_grips(StepReport& report) noexcept {
 
 // Against tissue an arm is a row of spheres, as far apart as the tip is thick.
 void World::State::add_tools() {
-  if (tissues.empty()) return;
   for (const Forceps& tool : forceps)
     for (int arm = 0; arm < kArms; ++arm) {
       const contact::RoundCone cone = tool.cone_A(arm);
@@ -254,6 +243,12 @@ void World::State::add_tools() {
       along_arm.resize(std::max(along_arm.size(), radius.size()));
       coupled[0].tools().add(std::move(radius), 1 / tool.model().hand_stiffness);
     }
+  for (std::size_t k = 0; k < coupled[0].tools().count(); ++k) {
+    bodies.push_back(&coupled[0].tools().body(k));
+    soft_bodies.push_back(nullptr);
+    curved = true;
+  }
+  spared.reserve(kAllArms * instrument::kMostHeld);
 }
 
 void World::State::lead_tools() noexcept {

@@ -102,9 +102,8 @@ std::vector<ContactMeasure> World::contacts() const {
       m.thread = k;
       m.s_mm = t.model.rest_arc(c.vertex) + (c.w1 != 0 ? c.w1 * t.model.edge_length(c.vertex) : 0.0);
       const std::size_t group = c.slot / s.vertices;
-      const bool obstacle = group < s.slot_groups.size();
-      m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::forceps;
-      m.index = obstacle ? s.slot_groups[group] : (group - s.slot_groups.size()) / kArms;
+      m.other = ContactMeasure::Other::obstacle;
+      m.index = s.slot_groups[group];
       m.gap_mm = contact::gap(c, contact::place(t.state.x, c));
       m.normal_force = c.normal.dot(c.force);
       m.friction_force = (c.force - m.normal_force * c.normal).norm();
@@ -126,6 +125,8 @@ std::vector<ContactMeasure> World::contacts() const {
     m.other = obstacle ? ContactMeasure::Other::obstacle : ContactMeasure::Other::thread;
     m.index = obstacle ? c.pair.edge_b : c.pair.strand_b;
     if (obstacle && c.pair.edge_b >= rigid) m.other = ContactMeasure::Other::tissue, m.index = c.pair.edge_b - rigid;
+    if (obstacle && c.pair.edge_b >= s.obstacles.size())
+      m.other = ContactMeasure::Other::forceps, m.index = (c.pair.edge_b - s.obstacles.size()) / kArms;
     if (!obstacle) m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
     m.gap_mm = c.gap;
     m.normal_force = c.normal.dot(c.force);

@@ -6,7 +6,7 @@
 ///   cut.cpp           cuts: one thread becomes two
 ///   adapt.cpp         adaptive threads get vertices where they are needed, and lose those that are not
 ///   tissues.cpp       bodies that deform, and the sutures in them
-///   detect.cpp        contacts with planes and jaws; what is remembered of those with other bodies
+///   detect.cpp        contacts with planes; what is remembered of those with other bodies and with jaws
 ///   world.cpp         create, the step, snapshot and hash
 ///   facts.cpp         what the judge of an exercise is told
 ///   measure.cpp       reports
@@ -122,11 +122,11 @@ struct Cut {
   std::vector<Thread> pieces;
 };
 
-/// What a contact remembers from step to step, by persistent identity: (obstacle, number, vertex) or (arm, segment).
-/// Slots come in groups, one slot for every vertex, or for every segment by its first vertex.
+/// What a contact remembers from step to step, by persistent identity: (obstacle or arm, number, vertex).
+/// Slots come in groups, one slot for every vertex.
 struct Memory {
-  Vector3d force{0, 0, 0};     // W [uN]
-  Vector3d normal_A{0, 0, 0};  // the side the thread is on; of an obstacle in W
+  Vector3d force{0, 0, 0};   // W [uN]
+  Vector3d normal{0, 0, 0};  // the side the thread is on  W
   bool live = false;
 };
 
@@ -166,11 +166,12 @@ struct World::State {
   std::uint32_t channels = 0;                    // that were ever there: the number of the next
   std::vector<tissue::Tissue> tissues;           // their surfaces are the last of the obstacles
   std::vector<std::size_t> surface_vertices;     // of each
-  std::vector<const contact::Obstacle*> bodies;  // of the obstacles
+  std::vector<const contact::Obstacle*> bodies;  // of the obstacles, then of the arms of forceps
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends;
   std::vector<Vector3d> along_arm;  // where the spheres of an arm are, against tissue
+  std::vector<contact::Passage> spared;  // what forceps hold of threads
   Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
@@ -194,11 +195,11 @@ struct World::State {
     if (observer) observer(observer_context, s);
   }
   double time_s() const noexcept { return static_cast<double>(step) * params.step_s; }
-  std::size_t obstacle_slot(std::size_t group, const Thread& t, std::size_t vertex) const {
+  std::size_t slot_of(std::size_t group, const Thread& t, std::size_t vertex) const {
     return group * vertices + t.first + t.slots[vertex];
   }
-  std::size_t arm_slot(std::size_t arm, const Thread& t, std::size_t segment) const {
-    return (slot_groups.size() + arm) * vertices + t.first + t.slots[segment];
+  std::size_t group_of(std::size_t body) const {
+    return body < obstacles.size() ? obstacles[body].group : slot_groups.size() + body - obstacles.size();
   }
 
   // instruments
@@ -207,7 +208,7 @@ struct World::State {
   void let_go(std::size_t f) noexcept;
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
-  bool near_held(std::size_t f, std::uint32_t thread, std::size_t segment) const noexcept;
+  void spare_held() noexcept;
   void squeeze(std::size_t f, std::uint32_t thread) noexcept;
   void add_grips(std::uint32_t thread) noexcept;
   void update_grips(StepReport& report) noexcept;
@@ -258,9 +259,6 @@ struct World::State {
   void detect_plane(std::uint32_t thread, const Obstacle& obstacle) noexcept;
   void recall_bodies() noexcept;
   void remember_bodies(StepReport& report) noexcept;
-  void detect_arms(std::uint32_t thread) noexcept;
-  void along_bench(const Vector3d& place, const Vector3d& axis0, const Vector3d& axis1, double radius,
-                   double thread_radius, Constraint& c, double& gap) const noexcept;
   void warm_start() noexcept;
   // solve, integrate
   contact::ThreadSystem& system_of(const Thread& t) noexcept {
@@ -282,7 +280,9 @@ struct World::State {
             .thinnest = t.thinnest,
             .point = point_of(t)};
   }
-  contact::Bodies all_bodies() const noexcept { return {bodies.data(), bodies.size(), 0, soft_bodies.data()}; }
+  contact::Bodies all_bodies() const noexcept {
+    return {bodies.data(), bodies.size(), 0, soft_bodies.data(), obstacles.size(), &spared};
+  }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};
   }

@@ -55,6 +55,7 @@ void World::State::solve_together(StepReport& report) noexcept {
                                      .body_friction = params.friction.thread_obstacle,
                                      .soft_friction = params.friction.thread_tissue,
                                      .tool_friction = params.friction.tissue_tool,
+                                     .tool_thread_friction = params.friction.thread_tool,
                                      .tissue_friction = params.friction.tissue_tissue,
                                      .between = params.solver.contact != SolverParams::Contact::none};
   const contact::StageWatch watch{
@@ -102,6 +103,7 @@ void World::State::solve(StepReport& report) noexcept {
     for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
     for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
   }
+  spare_held();
   const StepReport before = report;
   left_of_motion = 0;
   const bool touch = params.solver.contact != SolverParams::Contact::none;
@@ -301,7 +303,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   rod::Twist frames_like(ring, true, frames);
   frames_like.set_nodes(std::vector<double>(ring.size() + 1));
   s->alone.emplace_back(longest, frames_like);
-  const std::size_t kinds = s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms);
+  const std::size_t kinds = s->slot_groups.size();
   for (std::size_t k = 0; k < most_threads; ++k) {
     std::size_t most = k < s->threads.size() ? s->threads[k].pool : longest;
     for (const Cut& c : s->cuts)  // a ring that is opened gets a vertex more
@@ -458,7 +460,7 @@ std::uint64_t World::state_hash() const noexcept {
     hash.add(static_cast<std::uint64_t>(m.live));
     if (!m.live) continue;
     hash.bytes(m.force.data(), sizeof(double) * 3);
-    hash.bytes(m.normal_A.data(), sizeof(double) * 3);
+    hash.bytes(m.normal.data(), sizeof(double) * 3);
   }
   return hash.value();
 }
