@@ -18,7 +18,8 @@ struct MeshFile {
 };
 
 /// Corners at the same place, bit for bit, become one vertex. The error says what is wrong in a few words: no such
-/// format, broken, or not the surface of a solid (open, more than two triangles at an edge, without area...).
+/// format, broken, or not the surface of a solid (open, more than two triangles at an edge, without area, meeting
+/// itself...).
 Result<MeshFile> load_mesh(const std::filesystem::path& path);
 
 }  // namespace ligature::config

@@ -43,6 +43,8 @@ std::optional<ScenarioExercise> read_exercise(Table& root, const world::WorldPar
   if (!are_throws(goal.throws))
     t.reject("throws", "throws as `ligature knot` names them, such as 1=1 or 2=1", "turns joined by = or x");
   if (!world.threads[goal.thread].needle) t.reject("thread", "a thread with a needle", "give it one by [[needle]]");
+  for (const auto& [key, at] : {std::pair{"first", goal.first}, std::pair{"second", goal.second}})
+    if (!world.tissues[at].vertices.empty()) t.reject_as(key, "a mesh", "a vessel", "only a vessel has a lumen");
   if (goal.first == goal.second) t.reject("second", "another tissue than first", "a stitch joins two vessel ends");
   if (!std::is_sorted(out.cuts_s.begin(), out.cuts_s.end())) t.reject("cuts_s", "growing", "put them in order of time");
   return out;

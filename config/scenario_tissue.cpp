@@ -1,4 +1,7 @@
 /// [[tissue]] and [[suture]].
+#include <algorithm>
+
+#include "config/mesh_file.hpp"
 #include "config/scenario_parts.hpp"
 #include "sim/base/units.hpp"
 
@@ -13,16 +16,45 @@ constexpr double kPaPerKpa = 1e3;
 constexpr double kSecondsPerMs = 1e-3;
 constexpr std::int64_t kMostElements = 8192;  // of one tissue: about 20 ms a step
 
-TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
-  TissueParams p;
-  p.name = read_name(t, "tissue" + std::to_string(names.size() + 1), names);
-  t.need_choice("shape", 0, {{"vessel", 0}});
-  t.refuse_unsupported("mesh_file", "tissues of any shape are");
+constexpr double kElementsAlong = 12;  // the longest side of a mesh's box, where nothing else is said
+constexpr std::size_t kMostBoxes = 8;
+
+/// What a closed mesh encloses.
+void read_mesh(Table& t, TissueParams& p) {
+  Vec3 low, high;
+  if (const auto file = t.need_path("mesh_file", Table::PathKind::file); !file.empty()) {
+    if (auto mesh = load_mesh(file); mesh) {
+      p.vertices = std::move(mesh->vertices);
+      p.triangles = std::move(mesh->triangles);
+      low = high = p.vertices[0];
+      for (const Vec3& v : p.vertices) {
+        low = {std::min(low.x, v.x), std::min(low.y, v.y), std::min(low.z, v.z)};
+        high = {std::max(high.x, v.x), std::max(high.y, v.y), std::max(high.z, v.z)};
+      }
+    } else {
+      t.reject_as("mesh_file", mesh.error().message, "a closed triangle mesh in mm", "mend it, or export it anew");
+    }
+  }
+  const Vec3 size = high - low;
+  const double longest = std::max({size.x, size.y, size.z, 1e-3});
+  p.element_mm = t.get_number("element_mm", longest / kElementsAlong, between(1e-3, 100),
+                              "no larger than its walls are thick and its gaps are wide");
+  p.wall_mm = t.get_number("wall_mm", p.element_mm, between(1e-3, 100), "how thick it is where it is thin");
+  const std::vector<Vec3> corners = t.get_points("fixed_box_mm", 2, 2 * kMostBoxes);
+  if (corners.size() % 2 != 0)
+    t.reject_as("fixed_box_mm", "an odd number of points", "two opposite corners, or two of each of several boxes",
+                "add the other corner");
+  for (std::size_t k = 0; k + 1 < corners.size(); k += 2) {
+    const Vec3 &a = corners[k], &b = corners[k + 1];
+    p.fixed.push_back({{std::min(a.x, b.x), std::min(a.y, b.y), std::min(a.z, b.z)},
+                       {std::max(a.x, b.x), std::max(a.y, b.y), std::max(a.z, b.z)}});
+  }
+}
+
+void read_vessel(Table& t, TissueParams& p) {
   p.outer_diameter_mm = t.get_number("outer_diameter_mm", p.outer_diameter_mm, between(0.05, 100));
   p.wall_mm = t.get_number("wall_mm", p.wall_mm, between(1e-3, 50), "an artery of 1 mm has 0.06 to 0.15");
   p.length_mm = t.get_number("length_mm", p.length_mm, between(0.05, 1000));
-  p.X_WV.p = t.get_vec3("p_WV_mm", p.X_WV.p, between(-1e6, 1e6));
-  p.X_WV.q = t.get_quat("q_WV", p.X_WV.q);
   constexpr int kNone = 0, kFirst = 1, kLast = 2, kBoth = 3;
   const int fixed =
       t.get_choice("fixed", kFirst, {{"none", kNone}, {"first", kFirst}, {"last", kLast}, {"both", kBoth}});
@@ -31,6 +63,23 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
   p.around = static_cast<int>(t.get_integer("around", p.around, 6, 256, "elements round the vessel"));
   p.along = static_cast<int>(t.get_integer("along", p.along, 1, 1024, "elements along it"));
   p.layers = static_cast<int>(t.get_integer("layers", p.layers, 1, 8, "elements through its wall; one bends well"));
+}
+
+TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
+  TissueParams p;
+  p.name = read_name(t, "tissue" + std::to_string(names.size() + 1), names);
+  constexpr int kVessel = 0, kMesh = 1;
+  const bool mesh = t.has("mesh_file");
+  const int shape = mesh ? t.get_choice("shape", kMesh, {{"vessel", kVessel}, {"mesh", kMesh}})
+                         : t.need_choice("shape", kVessel, {{"vessel", kVessel}, {"mesh", kMesh}});
+  if (shape == kVessel && mesh)
+    t.reject_as("mesh_file", "given for a vessel", "left out there", "a mesh is shape = \"mesh\"");
+  p.X_WV.p = t.get_vec3("p_WV_mm", p.X_WV.p, between(-1e6, 1e6));
+  p.X_WV.q = t.get_quat("q_WV", p.X_WV.q);
+  if (shape == kMesh)
+    read_mesh(t, p);
+  else
+    read_vessel(t, p);
   p.young_pa =
       kPaPerKpa * t.get_number("young_kpa", p.young_pa / kPaPerKpa, between(1e-3, 1e7), "an artery has 300 to 2000");
   p.poisson = t.get_number("poisson", p.poisson, between(0, 0.495));
@@ -42,7 +91,7 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
       units::un_per_mn * t.get_number("pierce_force_mn", p.pierce_force / units::un_per_mn, between(1e-3, 1e6));
   p.pierce_angle_rad =
       units::rad_per_deg * t.get_number("pierce_angle_deg", p.pierce_angle_rad / units::rad_per_deg, between(1, 89));
-  if (!t.clean()) return p;
+  if (!t.clean() || shape == kMesh) return p;
   if (p.wall_mm > 0.499 * p.outer_diameter_mm)
     t.reject("wall_mm", "less than half of outer_diameter_mm", "a vessel is hollow");
   else if (static_cast<std::int64_t>(p.around) * p.along * p.layers > kMostElements)

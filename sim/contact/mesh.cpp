@@ -17,6 +17,8 @@ constexpr double kLeastArea = 1e-10;  // of a triangle, over the square of its l
 constexpr double kFurthest = 1e5;     // of a vertex [mm]
 constexpr double kSamePlace = 1e-7;   // of two minima that a seam between features shows twice [mm]
 constexpr double kConeSeam = 1e-9;    // sine by which normal cones overlap, so that none is lost between them
+constexpr double kTouching = 1e-9;    // distance of triangles over their size
+constexpr double kFolded = 1e-9;      // 1 + cosine between the normals of neighbours
 constexpr double kOnSurface = 1e-12;  // a distance whose direction is rounding [mm]
 
 // The nearest first; a place that is there already is not listed twice.
@@ -123,6 +125,41 @@ Result<TriangleMesh> TriangleMesh::create(std::vector<Vector3d> vertices, std::v
   m.nodes_.reserve(2 * count);
   m.build(0, static_cast<std::uint32_t>(count));
   return m;
+}
+
+std::optional<Vector3d> TriangleMesh::meets_itself() const {
+  const auto has = [](const Triangle& t, std::uint32_t v) { return t[0] == v || t[1] == v || t[2] == v; };
+  for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
+    const Vector3d &a = corner(t, 0), &b = corner(t, 1), &c = corner(t, 2);
+    std::optional<Vector3d> found;
+    const Vector3d low = a.cwiseMin(b).cwiseMin(c), high = a.cwiseMax(b).cwiseMax(c);
+    for_each_near(low, high, kTouching * (high - low).norm(), [&](std::uint32_t u) {
+      if (u <= t || found) return;
+      const Triangle &mine = triangles_[t], &other = triangles_[u];
+      int shared = 0;
+      for (const std::uint32_t v : mine) shared += has(other, v) ? 1 : 0;
+      if (shared == 2) {  // folded onto each other
+        for (std::uint32_t k = 0; k < 3; ++k)
+          if (neighbours_[t][k] == u && face_normals_[t].dot(face_normals_[u]) < kFolded - 1)
+            found = 0.5 * (corner(t, k) + corner(t, k + 1));
+        return;
+      }
+      // Of two that share a corner the sides across from it meet the other triangle, if anything does.
+      const auto look = [&](std::uint32_t of, std::uint32_t at) {
+        const double near = kTouching * (corner(at, 1) - corner(at, 0)).norm();
+        for (std::size_t k = 0; k < 3 && !found; ++k) {
+          if (has(triangles_[at], triangles_[of][k]) || has(triangles_[at], triangles_[of][(k + 1) % 3])) continue;
+          const SegmentTriangle both =
+              closest(corner(of, k), corner(of, k + 1), corner(at, 0), corner(at, 1), corner(at, 2));
+          if (both.distance <= near) found = both.on_triangle;
+        }
+      };
+      look(t, u);
+      look(u, t);
+    });
+    if (found) return found;
+  }
+  return std::nullopt;
 }
 
 void TriangleMesh::build(std::uint32_t first, std::uint32_t count) {

@@ -10,6 +10,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,6 +32,10 @@ class TriangleMesh {
   /// triangle without area, and not inside out (anticlockwise seen from outside). The error says which is wrong and
   /// where; whether the surface meets itself is not looked at.
   static Result<TriangleMesh> create(std::vector<Vector3d> vertices, std::vector<Triangle> triangles);
+
+  /// A place where the surface meets itself: two triangles that share no corner touch, or two that do meet elsewhere,
+  /// too. Takes a while: O(triangles * those near).
+  std::optional<Vector3d> meets_itself() const;
 
   /// The same triangles with their vertices elsewhere. What the surface is like is not looked at again; a triangle that
   /// has lost its area keeps the normal that it had. @param x (vertices) @rt O(vertices + triangles), no allocation

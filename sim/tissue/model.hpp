@@ -26,11 +26,18 @@ struct Material {
   double drag = 100;          ///< of the surroundings: force = drag * mass * velocity [1/s]
 };
 
+/// Of a node that belongs to no element: where it is.
+struct Embedded {
+  std::uint32_t element = 0;
+  std::array<double, 8> weight{};  ///< of its corners, sum 1
+};
+
 struct TissueModel {
   std::vector<Vector3d> nodes;           ///< at rest, W [mm]
   std::vector<Hexahedron> elements;      ///< corners in the order of element.hpp
   std::vector<double> filled;            ///< fraction of an element that is tissue; empty: all of it
   std::vector<SurfaceTriangle> surface;  ///< closed; on nodes 0 .. s - 1, each of which it has
+  std::vector<Embedded> embedded;        ///< of nodes 0 .. e - 1: they go along with an element; empty: none does
   std::vector<std::uint32_t> fixed;      ///< nodes that do not move, or only as they are told
   Material material;
   double skin = 0;  ///< that its surface keeps of the distance to another tissue's [mm]; 0: it meets none

@@ -130,6 +130,7 @@ struct Tissue::Parts {
   std::vector<Eigen::Quaterniond> turn_sum;
 
   bool damped() const { return model.material.relaxation > 0; }
+  bool floats() const { return free.size() + model.embedded.size() == mass.size(); }  ///< nothing is fixed
 
   Strain strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r) const noexcept;
   double evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns, std::vector<Vector3d>& out,
@@ -153,6 +154,9 @@ struct Tissue::Parts {
   void solve_with(double* b, double* c) noexcept;
   const float* respond(std::size_t responder) noexcept;
   const Learnt& learnt(std::uint32_t node) noexcept;
+  void embed(std::vector<Vector3d>& field) const noexcept;
+  template <class Visit>
+  void for_each_bearer(std::uint32_t node, const Visit& visit) const noexcept;
   void look(TissueReport& out) const noexcept;
 };
 
@@ -426,8 +430,31 @@ void Tissue::Parts::tell(const std::vector<double>& from, std::vector<Vector3d>&
     to[free[k]] = warp[free[k]] * Vector3d(from[3 * k], from[3 * k + 1], from[3 * k + 2]);
 }
 
+/// What embedded nodes have of a field on the others.
+void Tissue::Parts::embed(std::vector<Vector3d>& field) const noexcept {
+  for (std::size_t i = 0; i < model.embedded.size(); ++i) {
+    const Embedded& e = model.embedded[i];
+    field[i].setZero();
+    for (std::size_t c = 0; c < 8; ++c) field[i] += e.weight[c] * field[model.elements[e.element][c]];
+  }
+}
+
+/// visit(node, weight) for the free nodes that bear what pushes this one.
+template <class Visit>
+void Tissue::Parts::for_each_bearer(std::uint32_t node, const Visit& visit) const noexcept {
+  if (node >= model.embedded.size()) {
+    if (free_of[node] >= 0) visit(node, 1.0);
+    return;
+  }
+  const Embedded& e = model.embedded[node];
+  for (std::size_t c = 0; c < 8; ++c) {
+    const std::uint32_t corner = model.elements[e.element][c];
+    if (e.weight[c] != 0 && free_of[corner] >= 0) visit(corner, e.weight[c]);
+  }
+}
+
 void Tissue::Parts::solve_with(double* b, double* c) noexcept {
-  if (free.size() == mass.size())
+  if (floats())
     c ? twofold.solve(b, c) : twofold.solve(b);
   else
     c ? single.solve(b, c) : single.solve(b);
@@ -437,10 +464,13 @@ const Learnt& Tissue::Parts::learnt(std::uint32_t node) noexcept {
   Learnt& l = learnt_of[node];
   if (l.version == version) return l;
   l.version = version;
-  for (std::size_t a = 0; a < pairs; ++a) {
-    l.part[a] = s_pairs[slot[a]][node];
-    l.part[pairs + a] = z_pairs[slot[a]][node];
-  }
+  for (std::size_t a = 0; a < 2 * pairs; ++a) l.part[a].setZero();
+  for_each_bearer(node, [&](std::uint32_t i, double weight) {
+    for (std::size_t a = 0; a < pairs; ++a) {
+      l.part[a] += weight * s_pairs[slot[a]][i];
+      l.part[pairs + a] += weight * z_pairs[slot[a]][i];
+    }
+  });
   for (std::size_t a = 0; a < 2 * pairs; ++a) {
     l.half[a].setZero();
     for (std::size_t b = 0; b < 2 * pairs; ++b)
@@ -581,7 +611,7 @@ void Tissue::Parts::find_middle() noexcept {
 /// What nothing holds is moved as a whole to where inertia, drag and load are in balance: exactly, whatever is left
 /// elsewhere, so that momentum is kept.
 void Tissue::Parts::balance() noexcept {
-  if (free.size() != x.size()) return;
+  if (!floats()) return;
   Vector3d left = Vector3d::Zero();
   double total = 0;
   for (std::size_t i = 0; i < x.size(); ++i) left += gradient[i], total += stiffness[i];
@@ -665,6 +695,7 @@ int Tissue::Parts::mend() noexcept {
     }
     if (now.inverted == 0) break;
   }
+  embed(x);
   for (std::size_t e = 0; e < batches.size(); ++e) {
     Wide3 p[8];
     gather(batches[e], x, p);
@@ -694,6 +725,7 @@ bool Tissue::Parts::search() noexcept {
       phi_before = phi, before = true;
       for (Vector3d& f : pushed_before) f.setZero();
       x.swap(trial), turns.swap(trial_turns), inner.swap(trial_inner), gradient.swap(trial_gradient);
+      embed(x);
       energy = trial_energy, element_force = trial_force, phi = trial_phi;
       return true;
     }
@@ -745,6 +777,12 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   for (const SurfaceTriangle& t : model.surface)
     for (const std::uint32_t i : t.node)
       if (i >= n) return usage_error("tissue: surface node " + std::to_string(i) + " is not there");
+  if (model.embedded.size() >= n) return usage_error("tissue: every node is embedded");
+  for (const Embedded& e : model.embedded)
+    if (e.element >= model.elements.size()) return usage_error("tissue: a node is embedded in no element");
+  for (const Hexahedron& e : model.elements)
+    for (const std::uint32_t i : e)
+      if (i < model.embedded.size()) return usage_error("tissue: an element has an embedded node");
 
   auto parts = std::make_unique<Parts>();
   Parts& p = *parts;
@@ -785,7 +823,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
     shape_of.push_back(same);
     axes.emplace_back(shape->axes);
   }
-  for (std::size_t i = 0; i < n; ++i)
+  for (std::size_t i = p.model.embedded.size(); i < n; ++i)
     if (!(p.mass[i] > 0)) return usage_error("tissue: node " + std::to_string(i) + " belongs to no element");
 
   std::vector<std::array<std::size_t, kWide>> wide_of;
@@ -830,6 +868,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   // The matrix of a step at rest, over the free nodes.
   p.free_of.assign(n, 0);
   for (const std::uint32_t i : p.model.fixed) p.free_of[i] = -1;
+  std::fill_n(p.free_of.begin(), p.model.embedded.size(), -1);
   for (std::size_t i = 0; i < n; ++i)
     if (p.free_of[i] == 0) {
       p.free_of[i] = static_cast<std::int32_t>(p.free.size());
@@ -857,7 +896,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   for (const std::uint32_t i : p.free) places.push_back(p.model.nodes[i]);
   p.unknowns.assign(3 * p.free.size(), 0);
   p.other = p.unknowns;
-  const bool positive = p.free.size() == n ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
+  const bool positive = p.floats() ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
   if (!positive) return failure("tissue: its matrix at rest is not positive definite");
 
   // Springs for mending: the same for each axis, an isotropic resistance to hourglasses.
@@ -884,11 +923,12 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   // What a force on a surface node does to every other: of all of them, or of those that were asked for last.
   p.surface_of.assign(n, -1);
   for (const SurfaceTriangle& t : p.model.surface)
-    for (const std::uint32_t i : t.node)
-      if (p.free_of[i] >= 0 && p.surface_of[i] < 0) {
+    for (const std::uint32_t corner : t.node)
+      p.for_each_bearer(corner, [&p](std::uint32_t i, double) {
+        if (p.surface_of[i] >= 0) return;
         p.surface_of[i] = static_cast<std::int32_t>(p.responders.size());
         p.responders.push_back(i);
-      }
+      });
   const std::size_t kept = std::min(p.responders.size(), p.responders.size() <= kMostDense ? kMostDense : kMostKept);
   p.response.resize(9 * p.responders.size() * kept);
   p.kept.assign(kept, 0);
@@ -937,7 +977,9 @@ const TissueModel& Tissue::model() const noexcept {
   return p_->model;
 }
 bool Tissue::fixed(std::uint32_t node) const noexcept {
-  return p_->free_of[node] < 0;
+  bool moves = false;
+  p_->for_each_bearer(node, [&moves](std::uint32_t, double) { moves = true; });
+  return !moves;
 }
 double Tissue::mass(std::uint32_t node) const noexcept {
   return p_->mass[node];
@@ -1003,13 +1045,14 @@ void Tissue::clear_loads() noexcept {
   for (Vector3d& f : p_->force) f.setZero();
 }
 void Tissue::load(std::uint32_t node, const Vector3d& force) noexcept {
-  p_->force[node] += force;
+  p_->for_each_bearer(node, [&](std::uint32_t i, double weight) { p_->force[i] += weight * force; });
 }
 
 void Tissue::hold(std::uint32_t node, const Vector3d& target) noexcept {
   Parts& p = *p_;
-  if (p.free_of[node] >= 0 || p.x[node] == target) return;
+  if (node < p.model.embedded.size() || p.free_of[node] >= 0 || p.x[node] == target) return;
   p.x[node] = target;
+  p.embed(p.x);
   p.surface_follows = false;
   p.evaluated = p.before = false;
 }
@@ -1049,9 +1092,10 @@ void Tissue::linearise() noexcept {
 }
 
 void Tissue::push(std::uint32_t node, const Vector3d& force) noexcept {
-  if (p_->free_of[node] < 0) return;
-  p_->more[node] += force;
-  p_->pushed_more = true;
+  p_->for_each_bearer(node, [&](std::uint32_t i, double weight) {
+    p_->more[i] += weight * force;
+    p_->pushed_more = true;
+  });
 }
 
 void Tissue::solve() noexcept {
@@ -1097,20 +1141,29 @@ void Tissue::solve() noexcept {
     const std::vector<Vector3d>&s = p.s_pairs[p.slot[a]], &z = p.z_pairs[p.slot[a]];
     for (const std::uint32_t i : p.free) p.move[i] += c[a] * s[i] + c[p.pairs + a] * z[i];
   }
+  p.embed(p.move);
 }
 
 Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
   Parts& p = *p_;
   Matrix3d out = Matrix3d::Zero();
-  if (p.surface_of[i] < 0 || p.surface_of[j] < 0) return out;
   // Always by the column of the one that comes last, so that the answer is symmetric, and the same whatever is kept.
   const std::uint32_t from = std::max(i, j), to = std::min(i, j);
-  const float* const column = p.respond(static_cast<std::size_t>(p.surface_of[from])) + 3 * p.surface_of[to];
   const std::size_t stride = 3 * p.responders.size();
-  Matrix3d g;
-  for (std::size_t a = 0; a < 3; ++a)
-    g.col(static_cast<Eigen::Index>(a)) << column[a * stride], column[a * stride + 1], column[a * stride + 2];
-  out = p.warp[to] * g * p.warp[from].transpose() / p.stiffer;
+  p.for_each_bearer(from, [&](std::uint32_t pushed, double part) {
+    if (p.surface_of[pushed] < 0) return;
+    const float* const columns = p.respond(static_cast<std::size_t>(p.surface_of[pushed]));
+    Matrix3d sum = Matrix3d::Zero();
+    p.for_each_bearer(to, [&](std::uint32_t moved, double weight) {
+      if (p.surface_of[moved] < 0) return;
+      const float* const column = columns + 3 * p.surface_of[moved];
+      Matrix3d g;
+      for (std::size_t a = 0; a < 3; ++a)
+        g.col(static_cast<Eigen::Index>(a)) << column[a * stride], column[a * stride + 1], column[a * stride + 2];
+      sum += weight * p.warp[moved] * g;
+    });
+    out += part * sum * p.warp[pushed].transpose() / p.stiffer;
+  });
   const Learnt &mine = p.learnt(to), &other = p.learnt(from);
   for (std::size_t a = 0; a < 2 * p.pairs; ++a) out += mine.part[a] * other.half[a].transpose();
   if (i > j) out.transposeInPlace();
@@ -1128,6 +1181,7 @@ void Tissue::advance(double fraction) noexcept {
   p.phi_before = p.phi;
   p.before = fraction > 0;
   for (const std::uint32_t i : p.free) p.x[i] += fraction * p.move[i];
+  p.embed(p.x);
   p.evaluated = p.evaluated && !p.before;
   if (p.before) ++p.report.iterations;
   p.surface_follows = false;
@@ -1208,6 +1262,7 @@ void Tissue::step_alone(double dt) noexcept {
 void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v) noexcept {
   Parts& p = *p_;
   std::copy(x.begin(), x.end(), p.x.begin());
+  p.embed(p.x);
   if (v.empty())
     for (Vector3d& s : p.v) s.setZero();
   else

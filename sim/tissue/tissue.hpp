@@ -110,7 +110,7 @@ class Tissue final : public contact::SoftBody {
   int settle(int iterations) noexcept;
 
   // ---- between steps
-  /// Puts the nodes anywhere, fixed ones too. @param x, v: (n); v empty = at rest
+  /// Puts the nodes anywhere, fixed ones too; embedded ones go along. @param x, v: (n); v empty = at rest
   void set_state(std::span<const Vector3d> x, std::span<const Vector3d> v = {}) noexcept;
   void add_to(StateHash& hash) const noexcept override;
 

@@ -18,8 +18,11 @@ Result<void> check_mesh(const std::vector<Vec3>& vertices, const std::vector<std
   std::vector<Eigen::Vector3d> places;
   places.reserve(vertices.size());
   for (const Vec3& v : vertices) places.push_back(to_eigen(v));
-  if (const auto mesh = contact::TriangleMesh::create(std::move(places), triangles); !mesh)
-    return unexpected(mesh.error());
+  const auto mesh = contact::TriangleMesh::create(std::move(places), triangles);
+  if (!mesh) return unexpected(mesh.error());
+  if (const auto at = mesh->meets_itself())
+    return usage_error("it meets itself near (" + std::to_string(at->x()) + ", " + std::to_string(at->y()) + ", " +
+                       std::to_string(at->z()) + ") mm");
   return {};
 }
 

@@ -9,7 +9,8 @@ namespace ligature::world {
 
 inline constexpr std::size_t kMaxTriangles = 200'000;  ///< of a mesh
 
-/// Whether this is the surface of a solid; the error says in a few words why not, and where.
+/// Whether this is the surface of a solid, which meets itself nowhere; the error says in a few words why not, and
+/// where.
 Result<void> check_mesh(const std::vector<Vec3>& vertices, const std::vector<std::array<std::uint32_t, 3>>& triangles);
 
 struct Inside {

@@ -157,7 +157,13 @@ struct ObstacleParams {
 };
 inline constexpr std::size_t kMaxObstacles = 32;
 
-/// A body that deforms: a vessel end, a tube with its own axis x from its first end to its last.
+/// A box in the frame of what it belongs to [mm].
+struct BoxParams {
+  Vec3 low, high;
+};
+
+/// A body that deforms: a vessel end, a tube with its own axis x from its first end to its last, or what a closed mesh
+/// encloses.
 struct TissueParams {
   std::string name;
   double outer_diameter_mm = 1.0;
@@ -166,6 +172,10 @@ struct TissueParams {
   Pose X_WV;  ///< vessel in W: origin in the middle of its first end
   bool fix_first = true, fix_last = false;
   int around = 20, along = 20, layers = 1;  ///< elements
+  std::vector<Vec3> vertices;  ///< of a mesh, in V [mm]; empty: it is a vessel, else wall_mm is how thick ...
+  std::vector<std::array<std::uint32_t, 3>> triangles;  ///< ... the mesh is where it is thin, and what else is of a
+  double element_mm = 0;                                ///< vessel does not count; longest edge of its elements
+  std::vector<BoxParams> fixed;                         ///< where it does not move, in V
   double young_pa = 1e6, poisson = 0.45;
   double density_g_per_mm3 = 1.05e-3;
   double relaxation_s = 0.002;     ///< of its viscosity (Kelvin-Voigt)

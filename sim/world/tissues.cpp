@@ -4,6 +4,7 @@
 
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/tissue/solid.hpp"
 #include "sim/world/state.hpp"
 
 namespace ligature::world {
@@ -14,6 +15,14 @@ constexpr double kHoleOverNeedle = 1.1;
 constexpr double kPointLength = 6;  // of the radius: what presses so near the point presses with it
 constexpr double kOtherSide = 0.5;  // of the wall: a hole further than this from the one before leads out of it
 constexpr double kFurthest = 1e4;   // where a hole is looked for [mm]
+
+tissue::Material material_of(const TissueParams& p) {
+  return {.young = p.young_pa,
+          .poisson = p.poisson,
+          .density = p.density_g_per_mm3,
+          .relaxation = p.relaxation_s,
+          .drag = p.drag_per_s};
+}
 
 tissue::Vessel vessel_of(const TissueParams& p) {
   tissue::Vessel v;
@@ -26,12 +35,22 @@ tissue::Vessel vessel_of(const TissueParams& p) {
   v.around = p.around;
   v.along = p.along;
   v.layers = p.layers;
-  v.material = {.young = p.young_pa,
-                .poisson = p.poisson,
-                .density = p.density_g_per_mm3,
-                .relaxation = p.relaxation_s,
-                .drag = p.drag_per_s};
+  v.material = material_of(p);
   return v;
+}
+
+constexpr double kSkinOfMesh = 0.05;  // of wall_mm, as a vessel's
+
+tissue::Solid solid_of(const TissueParams& p) {
+  tissue::Solid s;
+  for (const Vec3& v : p.vertices) s.vertices.push_back(to_eigen(v));
+  s.triangles = p.triangles;
+  s.X_WV = p.X_WV;
+  s.element = p.element_mm;
+  for (const BoxParams& box : p.fixed) s.fixed.push_back({to_eigen(box.low), to_eigen(box.high)});
+  s.skin = kSkinOfMesh * p.wall_mm;
+  s.material = material_of(p);
+  return s;
 }
 
 std::string name_of(const TissueParams& p, std::size_t number) {
@@ -55,7 +74,7 @@ Result<void> World::State::add_tissues() {
   tissues.reserve(params.tissues.size());
   for (std::size_t k = 0; k < params.tissues.size(); ++k) {
     const TissueParams& p = params.tissues[k];
-    auto model = tissue::vessel_model(vessel_of(p));
+    auto model = p.vertices.empty() ? tissue::vessel_model(vessel_of(p)) : tissue::solid_model(solid_of(p));
     if (!model) return usage_error(name_of(p, k) + ": " + model.error().message);
     tissue::TissueSettings how;
     how.dt = params.step_s;
@@ -77,7 +96,8 @@ Result<void> World::State::add_tissues() {
       const contact::Obstacle* const none[] = {nullptr, nullptr};
       bool inside = contact::look_tissues({none, 2, 0, both}, {}).inside > 0;
       for (std::size_t v = 0; v < own.vertices() && !inside; ++v) {
-        const contact::TriangleMesh::Nearest at = other.nearest(own.vertex(v), params.tissues[o].wall_mm);
+        const contact::TriangleMesh::Nearest at =
+            other.nearest(own.vertex(v), params.tissues[o].vertices.empty() ? params.tissues[o].wall_mm : kFurthest);
         inside = at.found && at.distance < 0;
       }
       if (inside)

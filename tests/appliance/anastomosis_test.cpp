@@ -101,4 +101,18 @@ TEST(Anastomosis, AStitchDrawsTheEndsTogetherAndLetsThemGo) {
   }
 }
 
+TEST(TissueFromAMesh, IsPressedByWhatTheThreadIsPulledWithAndComesBack) {
+  ligature::simulate::SimOptions options;
+  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/pad.toml";
+  const auto outcome = ligature::simulate::simulate(options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const json s = json::parse(outcome->summary);
+  EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
+  EXPECT_EQ(s["topology"]["changed"], false);
+  const json& pad = s["tissue"][0];
+  EXPECT_EQ(pad["inverted_max"], 0);
+  EXPECT_GT(double(pad["displacement_max_mm"]), 0.01);
+  EXPECT_LT(double(pad["displacement_mm"]), 0.1 * double(pad["displacement_max_mm"]));
+}
+
 }  // namespace

@@ -145,19 +145,6 @@ TEST(ScenarioFile, TheShippedBenchIsAWorldAtRest) {
   for (const auto& v : snapshot->vertices) EXPECT_NEAR(v.z, 0.1f, 0.01f);
 }
 
-TEST(ScenarioFile, WhatThisVersionCannotDoIsRefusedNotIgnored) {
-  const std::string thread = "[[thread]]\nname = \"a\"\npoints_mm = [[0,0,1],[10,0,1]]\n";
-  const std::vector<std::pair<std::string, std::string>> cases{
-      {thread + "[[tissue]]\nshape = \"vessel\"\nmesh_file = \"a.stl\"\n", "f.toml:6: key 'tissue.mesh_file' is given"},
-  };
-  for (const auto& [text, says] : cases) {
-    const auto s = parse_scenario(text, "f.toml");
-    ASSERT_FALSE(s) << text;
-    EXPECT_NE(s.error().message.find(says), std::string::npos) << s.error().message << "\nfor\n" << text;
-    EXPECT_NE(s.error().message.find("not supported by this version yet"), std::string::npos) << s.error().message;
-  }
-}
-
 TEST(ScenarioFile, TheContactSolverIsChosenAndTheThesisOnesStopAfterTen) {
   using Contact = world::SolverParams::Contact;
   const std::string thread = "[[thread]]\npoints_mm = [[0,0,1],[10,0,1]]\n[solver]\n";

@@ -51,7 +51,8 @@ TEST(ScenarioTissue, WhatIsWrongIsNamedWithItsLine) {
   expect_refused("[[tissue]]\nshape = \"vessel\"\naround = 256\nalong = 1000\n", ":9: key 'tissue.along' is 1000");
   expect_refused("[[tissue]]\nshape = \"torus\"\n", ":7: key 'tissue.shape'");
   expect_refused("[[tissue]]\nwall_mm = 0.1\n", "key 'tissue.shape'");
-  expect_refused("[[tissue]]\nshape = \"vessel\"\nmesh_file = \"a.stl\"\n", ":8: ");
+  expect_refused("[[tissue]]\nshape = \"vessel\"\nmesh_file = \"a.stl\"\n",
+                 ":8: key 'tissue.mesh_file' is given for a vessel");
   const std::string vessel = "[[tissue]]\nname = \"v\"\nshape = \"vessel\"\n";
   expect_refused(vessel + "[[suture]]\nthread = \"u\"\ntissue = \"v\"\nentry_mm = [0,0,0]\nexit_mm = [0,0,1]\n",
                  ":10: key 'suture.thread'");
@@ -61,6 +62,73 @@ TEST(ScenarioTissue, WhatIsWrongIsNamedWithItsLine) {
                      "[[suture]]\nthread = \"t\"\ntissue = \"v\"\nentry_mm = [0,0,0]\nexit_mm = [0,0,1]\n"
                      "hole_diameter_mm = 0.01\n",
                  ":14: key 'suture.hole_diameter_mm' is 0.01");
+}
+
+std::string obj(bool open, double corner) {
+  std::string text;
+  for (const char* v : {"0 0 0", "2 0 0", "2 2 0", "0 2 0", "0 0 1", "2 0 1", "0 2 1"})
+    text += "v " + std::string(v) + "\n";
+  text += "v 2 2 " + std::to_string(corner) + "\n";  // the eighth
+  for (const char* f :
+       {"1 3 2", "1 4 3", "5 6 8", "5 8 7", "1 2 6", "1 6 5", "4 7 8", "4 8 3", "1 5 7", "1 7 4", "2 3 8"})
+    text += "f " + std::string(f) + "\n";
+  return text + (open ? "" : "f 2 8 6\n");
+}
+
+// A closed mesh is tissue; one that is open, or that meets itself, is not, and the line says so.
+TEST(ScenarioTissue, AMeshIsReadAndFilled) {
+  test::TempDir dir;
+  const auto write = [&](const char* name, const std::string& text) { std::ofstream(dir.path() / name) << text; };
+  write("good.obj", obj(false, 1));
+  write("open.obj", obj(true, 1));
+  write("crossed.obj", obj(false, -1));
+  const auto parsed = [&](const std::string& tissue) {
+    return parse_scenario(
+        "[[thread]]\npoints_mm = [[0,0,3],[9,0,3]]\nsegment_mm = 0.1\ndiameter_mm = 0.05\n[[tissue]]\n" + tissue,
+        dir.path() / "s.toml");
+  };
+  const auto s = parsed(
+      "mesh_file = \"good.obj\"\nelement_mm = 0.5\np_WV_mm = [0,0,-5]\nfixed_box_mm = [[3,3,0.1],[-1,-1,-1]]\n"
+      "young_kpa = 50\n");
+  ASSERT_TRUE(s) << s.error().message;
+  const world::TissueParams& t = s->params.tissues[0];
+  EXPECT_EQ(t.vertices.size(), 8u);
+  EXPECT_EQ(t.triangles.size(), 12u);
+  EXPECT_EQ(t.element_mm, 0.5);
+  EXPECT_EQ(t.wall_mm, 0.5);
+  EXPECT_EQ(t.young_pa, 5e4);
+  ASSERT_EQ(t.fixed.size(), 1u);
+  EXPECT_EQ(t.fixed[0].low, (Vec3{-1, -1, -1}));
+  EXPECT_EQ(t.fixed[0].high, (Vec3{3, 3, 0.1}));
+  const auto world = world::World::create(s->params, s->capacity);
+  ASSERT_TRUE(world) << world.error().message;
+  EXPECT_NEAR(world->measure_tissue(0).volume_mm3, 4, 1e-9);
+  EXPECT_EQ(world->measure_tissue(0).elements, 32u);
+  const auto plain = parsed("shape = \"mesh\"\nmesh_file = \"good.obj\"\np_WV_mm = [0,0,-5]\n");
+  ASSERT_TRUE(plain) << plain.error().message;
+  EXPECT_NEAR(plain->params.tissues[0].element_mm, 2.0 / 12, 1e-12);
+  const std::pair<const char*, const char*> wrong[] = {
+      {"mesh_file = \"open.obj\"\n", "6: key 'tissue.mesh_file' is not the surface of a solid: it is not closed"},
+      {"mesh_file = \"crossed.obj\"\n", "6: key 'tissue.mesh_file' is not the surface of a solid: it meets itself"},
+      {"mesh_file = \"none.obj\"\n", "6: key 'tissue.mesh_file'"},
+      {"shape = \"mesh\"\n", "key 'tissue.mesh_file' is missing"},
+      {"mesh_file = \"good.obj\"\nelement_mm = 0\n", "7: key 'tissue.element_mm' is 0"},
+      {"mesh_file = \"good.obj\"\naround = 20\n", "7: key 'tissue.around' is unknown"},
+      {"mesh_file = \"good.obj\"\nfixed_box_mm = [[0,0,0],[1,1,1],[2,2,2]]\n",
+       "7: key 'tissue.fixed_box_mm' is an odd"},
+  };
+  for (const auto& [text, says] : wrong) {
+    const auto refused = parsed(text);
+    ASSERT_FALSE(refused) << text;
+    EXPECT_NE(refused.error().message.find(says), std::string::npos) << refused.error().message;
+  }
+  // What only filling it tells has the line of its table.
+  const auto fine = parsed("mesh_file = \"good.obj\"\nelement_mm = 0.01\np_WV_mm = [0,0,-5]\n");
+  ASSERT_TRUE(fine);
+  const auto refused = world::World::create(fine->params, fine->capacity);
+  ASSERT_FALSE(refused);
+  const std::string line = placed(*fine, "s.toml", refused.error()).message;
+  EXPECT_EQ(line.find("s.toml:5: tissue 'tissue1': "), 0u) << line;
 }
 
 // What only the world can tell is told at the table that makes the part.
