@@ -197,7 +197,10 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
   const contact::Tools& tools = s.coupled[0].tools();
   Vector3d by_tools = Vector3d::Zero();
   for (const contact::BodyContact& c : tools.contacts())
-    if (c.contact.pair.edge_b == body) by_tools -= c.contact.force;
+    if (c.contact.pair.edge_b == body) {
+      by_tools -= c.contact.force;
+      m.tool_grip += c.contact.normal.dot(c.contact.force);
+    }
   m.tool_force = from_eigen(by_tools);
   for (const contact::Strand& arm : tools.strands())
     for (std::size_t i = 0; i + 1 < arm.vertices; ++i) {

@@ -68,6 +68,7 @@ struct TissueMeasure {
   int inverted = 0;               ///< elements with a corner inside out
   double volume_mm3 = 0;
   Vec3 tool_force;           ///< of the arms of forceps on it, W [uN]
+  double tool_grip = 0;      ///< sum of their normal forces: what friction holds by [uN]
   double tool_gap_mm = 1e9;  ///< from its surface to that of the nearest arm; negative: pressed in
   Vec3 tissue_force;         ///< of other tissues on it, W [uN]
   /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own, where that is less than

@@ -2,7 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <memory>
 #include <numbers>
+#include <vector>
 
 #include "tests/sim/thread_scene.hpp"
 
@@ -88,33 +91,77 @@ TEST(ToolOnTissue, PressedFastOrSlowNeverEntersAndLeavesNoTrace) {
   }
 }
 
-// Jaws on either side of the free end close on it and rise: it comes along by friction, and stays behind without.
-TEST(ToolOnTissue, HeldBetweenTheJawsByFrictionAndNotWithout) {
-  double lifted[2] = {};
-  for (const bool rough : {false, true}) {
-    Scene s;
-    s.p.friction.tissue_tool = rough ? 0.5 : 0.0;
-    World world = make_world(s.p);
-    const double apart = 2 * 0.75 / 120, near = 2 * 0.15 / 120;
-    double least = 1e9;
-    const auto step = [&](double z, double opening) {
-      const StepReport r = s.step(world, {3.5, 0, z}, kDown, opening);
-      EXPECT_EQ(r.crossings_found, 0u);
-      const TissueMeasure m = world.measure_tissue(0);
-      EXPECT_EQ(m.inverted, 0);
-      least = std::min(least, m.tool_gap_mm);
-    };
-    for (int i = 0; i < 20; ++i) step(1.8 - 0.1 * i, apart);
-    for (int i = 1; i <= 40; ++i) step(-0.2, apart + i / 40.0 * (near - apart));
-    for (int i = 1; i <= 40; ++i) step(-0.2 + 0.01 * i, near);
-    lifted[rough] = world.measure_tissue(0).displacement_mm;
-    EXPECT_GT(least, -0.03) << "of 0.25 mm from an axis to its surface";
-    for (int i = 1; i <= 40; ++i) step(0.2, near + i / 40.0 * (apart - near));
-    for (int i = 0; i < 40; ++i) step(0.2, apart);
-    EXPECT_LT(world.measure_tissue(0).displacement_mm, 1e-3) << "let go it returns";
+/// Height of the free end over where it lay: the mean of its rim.
+double rim(const World& world) {
+  const TissueSurface of = world.tissue_surfaces()[0];
+  auto scene = std::make_unique<SceneSnapshot>();
+  world.snapshot(*scene);
+  double sum = 0;
+  int count = 0;
+  for (std::size_t v = 0; v < of.rest.size(); ++v)
+    if (of.rest[v].x > 3.99) sum += scene->surface[v].z - of.rest[v].z, ++count;
+  return sum / count;
+}
+
+/// Jaws on either side of the free end, their tips well below it, pinch it to 0.6 mm and rise by 1.2 mm, which bends
+/// the vessel as a beam.
+struct Rise {
+  double up = 0;      ///< of the jaws [mm]
+  double behind = 0;  ///< the vessel's rim, which stands a little further out, against the jaws [mm]
+  double pull = 0;    ///< of the jaws, upwards [uN]
+  double grip = 0;    ///< sum of what they press with [uN]
+};
+std::vector<Rise> pull_up(double mu) {
+  Scene s;
+  s.p.friction.tissue_tool = mu;
+  s.p.tissues[0].around = 16, s.p.tissues[0].along = 12;
+  World world = make_world(s.p);
+  const double apart = 2 * 0.75 / 120, near = 2 * 0.3 / 120, low_z = -1.5;
+  std::vector<Rise> out;
+  double gap = 1e9;
+  const auto step = [&](double z, double opening) {
+    const StepReport r = s.step(world, {3.5, 0, z}, kDown, opening);
+    EXPECT_EQ(r.crossings_found, 0u);
+    const TissueMeasure m = world.measure_tissue(0);
+    EXPECT_EQ(m.inverted, 0);
+    gap = std::min(gap, m.tool_gap_mm);
+    return m;
+  };
+  for (int i = 0; i < 12; ++i) step(1.8 - 0.3 * i, apart);
+  for (int i = 1; i <= 30; ++i) step(low_z, apart + i / 30.0 * (near - apart));
+  const double low = rim(world);
+  for (int i = 1; i <= 120; ++i) {
+    const double up = 0.01 * i;
+    const TissueMeasure m = step(low_z + up, near);
+    out.push_back({up, up - (rim(world) - low), m.tool_force.z, m.tool_grip});
   }
-  EXPECT_GT(lifted[1], 0.3);
-  EXPECT_LT(lifted[0], 0.8 * lifted[1]);
+  EXPECT_GT(gap, -0.03) << "of 0.25 mm from an axis to its surface";
+  for (int i = 1; i <= 30; ++i) step(low_z + 1.2, near + i / 30.0 * (apart - near));
+  for (int i = 0; i < 40; ++i) step(low_z + 1.2, apart);
+  EXPECT_LT(world.measure_tissue(0).displacement_mm, 2e-3) << "let go it returns";
+  return out;
+}
+
+// The grip is what Coulomb says: mu times what the jaws press with; round jaws and a round vessel add a little that is
+// there without friction, too. Below it the vessel comes along, above it the jaws slide on.
+TEST(ToolOnTissue, HeldBetweenTheJawsBelowTheirGripAndSlipsAboveIt) {
+  double without = 0;
+  for (const Rise& r : pull_up(0)) without = std::max(without, r.pull / std::max(r.grip, 1.0));
+  EXPECT_LT(without, 0.06);
+  for (const double mu : {0.1, 0.2}) {
+    double most = 0, held_to = 0, lag = 0;
+    const std::vector<Rise> rises = pull_up(mu);
+    for (const Rise& r : rises) {
+      EXPECT_GT(r.grip, 3000) << "they press all the time";
+      most = std::max(most, r.pull / r.grip);
+      if (most < 0.75 * mu) held_to = r.up, lag = std::max(lag, r.behind);
+    }
+    EXPECT_GT(held_to, 0.1) << mu;
+    EXPECT_LT(lag, 0.05) << mu;
+    EXPECT_GT(most, 0.9 * mu) << mu;
+    EXPECT_LT(most, 1.1 * mu + without) << mu;
+    EXPECT_GT(rises.back().behind, 0.3) << "it slid, " << mu;
+  }
 }
 
 }  // namespace
