@@ -15,6 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMaxFaults = 64;
+constexpr std::size_t kMostNext = 15;  // exercises after the first
 constexpr std::size_t kMaxPictures = 256;
 constexpr double kMaxTimeS = 1e6;
 
@@ -260,6 +261,8 @@ Result<Profile> read(Document document, const fs::path& file) {
   p.duration_s = root.get_number("duration_s", p.duration_s, up_to(kMaxTimeS));
   p.rig = root.need_path("rig", Table::PathKind::file);
   p.scenario = root.need_path("scenario", Table::PathKind::file);
+  for (Table& t : root.get_tables("next", 0, kMostNext))
+    p.next_scenarios.push_back(t.need_path("scenario", Table::PathKind::file));
   p.cameras = read_cameras(root.need_table("cameras", "say where the images come from"));
   if (p.cameras.source == CameraSettings::Source::v4l2 && p.pace == Pace::lockstep)
     root.reject("pace", "realtime with cameras.source = \"v4l2\"", "a device does not wait: pace = \"realtime\"");

@@ -128,7 +128,8 @@ struct Profile {
   Pace pace = Pace::lockstep;
   double sample_delay_ms = 0;  ///< D: a step at t uses the newest sample with mid-exposure at or before t - D
   double duration_s = 10;
-  std::filesystem::path rig, scenario;  ///< exist; load_rig and load_scenario say whether they are good
+  std::filesystem::path rig, scenario;                ///< exist; load_rig and load_scenario say whether they are good
+  std::vector<std::filesystem::path> next_scenarios;  ///< the exercises after that one, in their order; exist
   CameraSettings cameras;
   VirtualSettings virtual_rig;
   PlaceSettings place;

@@ -22,6 +22,7 @@ enum Key : unsigned {
   key_pause = 1u << 0,  ///< space: halt, and go on
   key_cut = 1u << 1,    ///< c
   key_reset = 1u << 2,  ///< r
+  key_next = 1u << 3,   ///< n: the next exercise
 };
 
 /// What is said over a picture, and whether it is kept.

@@ -45,7 +45,9 @@ void ExerciseWatch::toggle_result() {
 }
 
 void ExerciseWatch::show() {
-  render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, tie_text(throws_), "r: again   space: the stitch")
+  render_.set_sheet(over_ && !aside_ ? result_sheet(progress_, tie_text(throws_),
+                                                    another_ ? "r: again   n: next   space: the stitch"
+                                                             : "r: again   space: the stitch")
                                      : render::Sheet{});
 }
 

@@ -14,7 +14,9 @@ namespace ligature::appliance {
 
 class ExerciseWatch {
  public:
-  ExerciseWatch(exercise::Goal goal, RenderLoop& render) : goal_(std::move(goal)), render_(render) {}
+  /// @param another  the trainee may go on to another exercise
+  ExerciseWatch(exercise::Goal goal, RenderLoop& render, bool another)
+      : goal_(std::move(goal)), render_(render), another_(another) {}
 
   /// @param throws what is tied now, "" nothing
   void happened(const exercise::Event& event, std::string_view throws);
@@ -39,6 +41,7 @@ class ExerciseWatch {
   void show();
   exercise::Goal goal_;
   RenderLoop& render_;
+  bool another_ = false;
   exercise::Progress progress_;  ///< as it ended
   std::string throws_;           ///< when the last throw was passed, else when it ended
   double seen_s_ = 0;            ///< of the attempt, at the last look

@@ -17,6 +17,8 @@ class KnotWatch {
  public:
   /// Starts the child. An empty string: watching; else why not.
   std::string start(std::vector<std::string> thread_names);
+  /// Of another scene's threads, from the next look on.
+  void rename(std::vector<std::string> thread_names) { names_ = std::move(thread_names); }
   bool watching() const { return client_.has_value(); }
   /// Ready for the next snapshot.
   bool idle() const { return client_ && asked_ >= questions_.size(); }

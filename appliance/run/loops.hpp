@@ -119,14 +119,17 @@ class TrackingLoop {
 class PhysicsLoop {
  public:
   /// @param scene_every  lockstep: hand every n-th step's snapshot to the picture
-  PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world, std::uint64_t scene_every);
+  /// @param surfaces  of the tissues of every scenario
+  PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world, std::uint64_t scene_every,
+              const std::vector<std::vector<TissueSurface>>& surfaces);
   void run() noexcept;
   /// Read it after the thread has ended; none: nothing was judged.
-  const exercise::Exercise* exercise() const { return exercise_ ? &*exercise_ : nullptr; }
+  const exercise::Exercise* exercise() const { return exercise_; }
   // anybody
   std::uint64_t steps() const { return steps_.load(std::memory_order_relaxed); }
   /// How often the scene was begun anew; what is left behind for naming knots then is of this scene or a later one.
   std::uint32_t resets() const { return resets_.load(std::memory_order_acquire); }
+  std::uint32_t scenario() const { return scenario_.load(std::memory_order_acquire); }  ///< whose scene it steps
 
   static constexpr std::size_t kPending = 64;  ///< samples that may wait for t - D to reach them
 
@@ -151,14 +154,20 @@ class PhysicsLoop {
   void account(const StepReport& report, std::int64_t time_ns) noexcept;
   void take_controls(std::uint64_t step, std::int64_t time_ns) noexcept;
   void obey(Control control, std::uint64_t step, std::int64_t time_ns) noexcept;
+  void enter(std::uint32_t scenario) noexcept;
   void judge() noexcept;
   void show_exercise(const SceneSnapshot& scene) noexcept;
 
   Pipeline& pipeline_;
   watchdog::ThreadMonitor& monitor_;
   Scene scene_;
-  std::optional<exercise::Exercise> exercise_;
-  std::optional<exercise::EndGap> end_gap_;
+  struct Judge {
+    exercise::Exercise exercise;
+    exercise::EndGap end_gap;
+  };
+  std::vector<std::optional<Judge>> judges_;  ///< of every scenario; nothing is made once it runs
+  exercise::Exercise* exercise_ = nullptr;    ///< of the scene; null: nothing is judged
+  exercise::EndGap* end_gap_ = nullptr;
   SceneFacts facts_;
   double gap_mm_;
   std::int64_t gap_ns_ = INT64_MIN / 2;  ///< session time at which it was measured
@@ -174,7 +183,7 @@ class PhysicsLoop {
   std::size_t pending_first_ = 0, pending_count_ = 0;
   Totals totals_;
   std::atomic<std::uint64_t> steps_{0};
-  std::atomic<std::uint32_t> resets_{0};
+  std::atomic<std::uint32_t> resets_{0}, scenario_{0};
 };
 
 /// Snapshots in, stereo pictures out.
@@ -189,7 +198,10 @@ class RenderLoop {
   bool wants_renderer() const { return wanted_.load(std::memory_order_acquire); }
   /// Destroys the lost one. Before the new one is made: a display or a device may be had only once.
   void drop_lost() { delete discarded_.exchange(nullptr, std::memory_order_acq_rel); }
+  /// Draws with it from the next picture on.
   void give_renderer(std::unique_ptr<render::Renderer> renderer);
+  /// Gives up the one that there is, as if it were lost: another scene needs another.
+  void renew() { renew_.store(true, std::memory_order_release); }
   /// One line shown above the picture, at most 96 characters; false = the last one is still on its way.
   bool set_message(std::string_view text);
   /// What an exercise ended with, over the picture; an empty sheet takes it away.
@@ -227,7 +239,7 @@ class RenderLoop {
   rt::Link<Message> messages_{rt::LinkMode::newest};
   rt::TripleBuffer<render::MicroscopeParams> microscopes_;
   rt::TripleBuffer<render::Sheet> sheets_;
-  std::atomic<bool> wanted_{false}, close_requested_{false};
+  std::atomic<bool> wanted_{false}, close_requested_{false}, renew_{false};
   std::atomic<unsigned> keys_{0}, keep_{0};
   std::atomic<std::uint64_t> presented_{0}, lost_{0};
 };

@@ -6,18 +6,29 @@
 
 namespace ligature::appliance {
 PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world,
-                         std::uint64_t scene_every)
+                         std::uint64_t scene_every, const std::vector<std::vector<TissueSurface>>& surfaces)
     : pipeline_(pipeline),
       monitor_(monitor),
       scene_(std::move(world)),
       scene_every_(scene_every),
       hands_(pipeline.settings.hands) {
   scene_.world().observe_stages(&PhysicsLoop::stage_done, this);
-  gap_mm_ = std::numeric_limits<double>::quiet_NaN();
-  if (const auto& goal = pipeline.settings.goal) {
-    exercise_.emplace(*goal);
-    end_gap_.emplace(scene_.world().tissue_surfaces(), goal->first, goal->second);
+  for (std::size_t k = 0; k < pipeline.settings.scenes.size(); ++k) {
+    auto& judge = judges_.emplace_back();
+    if (const auto& goal = pipeline.settings.scenes[k].goal)
+      judge.emplace(Judge{exercise::Exercise(*goal), exercise::EndGap(surfaces[k], goal->first, goal->second)});
   }
+  enter(0);
+}
+
+/// The scene is from now on one of this scenario.
+void PhysicsLoop::enter(std::uint32_t scenario) noexcept {
+  auto& judge = judges_[scenario];
+  exercise_ = judge ? &judge->exercise : nullptr;
+  end_gap_ = judge ? &judge->end_gap : nullptr;
+  gap_mm_ = std::numeric_limits<double>::quiet_NaN();
+  next_cut_ = 0;
+  scenario_.store(scenario, std::memory_order_release);
 }
 
 void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
@@ -110,29 +121,29 @@ void PhysicsLoop::obey(Control control, std::uint64_t step, std::int64_t time_ns
   record.control = control;
   pipeline_.sample_log.push(record);
   pipeline_.physics_events.push({LoopEvent::Kind::controlled, static_cast<std::uint8_t>(control), time_ns});
-  if (control != Control::reset) scene_.control(control);
+  if (control != Control::reset && control != Control::next) scene_.control(control);
   if (!exercise_) return;
-  if (control == Control::reset) exercise_->reset();
+  if (control == Control::reset || control == Control::next) exercise_->reset();
   if (control == Control::pause) exercise_->pause();
   if (control == Control::start) exercise_->start();
 }
 
 /// What the trainee asked for since the last step, and what comes by itself.
 void PhysicsLoop::take_controls(std::uint64_t step, std::int64_t time_ns) noexcept {
-  const bool room = pipeline_.worn_world.load(std::memory_order_acquire) == nullptr;
-  if (world::World* fresh = room ? pipeline_.fresh_world.exchange(nullptr, std::memory_order_acq_rel) : nullptr) {
-    obey(Control::reset, step, time_ns);
-    fresh->observe_stages(&PhysicsLoop::stage_done, this);
-    scene_.reset(*fresh);
-    next_cut_ = 0;
-    pipeline_.worn_world.store(fresh, std::memory_order_release);
+  const bool room = pipeline_.worn_scene.load(std::memory_order_acquire) == nullptr;
+  if (FreshScene* fresh = room ? pipeline_.fresh_scene.exchange(nullptr, std::memory_order_acq_rel) : nullptr) {
+    enter(fresh->scenario);
+    obey(fresh->next ? Control::next : Control::reset, step, time_ns);
+    fresh->world.observe_stages(&PhysicsLoop::stage_done, this);
+    scene_.reset(fresh->world);
+    pipeline_.worn_scene.store(fresh, std::memory_order_release);
     scene_.world().snapshot(pipeline_.knot_scenes.back());
     pipeline_.knot_scenes.publish();
     resets_.store(scene_.resets(), std::memory_order_release);
   }
   Control control = Control::none;
   while (pipeline_.controls.pop(control)) obey(control, step, time_ns);
-  const auto& cuts_s = pipeline_.settings.cuts_s;
+  const auto& cuts_s = pipeline_.settings.scenes[scenario()].cuts_s;
   for (; !scene_.halted() && next_cut_ < cuts_s.size() && cuts_s[next_cut_] <= scene_.world().time_s() + 1e-9;
        ++next_cut_)
     obey(Control::cut, step, time_ns);
@@ -157,7 +168,7 @@ void PhysicsLoop::show_exercise(const SceneSnapshot& scene) noexcept {
     gap_ns_ = scene.time_ns;
     gap_mm_ = end_gap_->of(scene);
   }
-  pipeline_.progress.back() = exercise_->progress();
+  pipeline_.progress.back() = {exercise_->progress(), scenario()};
   pipeline_.progress.publish();
 }
 

@@ -15,8 +15,8 @@ Pipeline::Pipeline(const PipelineSettings& of_this_run)
 }
 
 Pipeline::~Pipeline() {
-  delete fresh_world.load();
-  delete worn_world.load();
+  delete fresh_scene.load();
+  delete worn_scene.load();
 }
 
 void Pipeline::end_input() {

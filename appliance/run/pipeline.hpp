@@ -89,6 +89,24 @@ struct KnotWord {
   std::uint32_t resets = 0;  ///< the scene that it was seen in
 };
 
+/// What a session's physics knows of one of its scenarios beside the world.
+struct SceneSettings {
+  std::optional<exercise::Goal> goal;  ///< none: nothing is judged
+  std::vector<double> cuts_s;          ///< of the scene's time: when the cut control is given by itself; growing
+};
+
+/// A scene to go on with.
+struct FreshScene {
+  world::World world;
+  std::uint32_t scenario = 0;  ///< among PipelineSettings::scenes
+  bool next = false;           ///< because the next one was asked for; else because of a reset
+};
+
+struct SceneProgress {
+  exercise::Progress progress;
+  std::uint32_t scenario = 0;  ///< that it is of
+};
+
 struct PipelineSettings {
   Pace pace = Pace::lockstep;
   std::int64_t duration_ns = 0;
@@ -103,8 +121,7 @@ struct PipelineSettings {
   bool pictures = false;  ///< pictures go to the writer
   bool record = false;    ///< camera images go to the recorder
   LoopFaults faults;
-  std::optional<exercise::Goal> goal;  ///< none: nothing is judged
-  std::vector<double> cuts_s;          ///< of the scene's time: when the cut control is given by itself; growing
+  std::vector<SceneSettings> scenes{1};  ///< of the profile's scenarios, in their order
 };
 
 /// Made before the first thread starts, destroyed after the last has ended.
@@ -131,16 +148,16 @@ struct Pipeline {
   std::unique_ptr<rt::Link<PictureSlot>> pictures;                      ///< null: not wanted
   std::array<std::unique_ptr<rt::Link<RecordSlot>>, kCameras> records;  ///< null: not wanted
 
-  rt::SpscRing<Control, 16> controls;  ///< service -> physics; none is Control::reset
+  rt::SpscRing<Control, 16> controls;  ///< service -> physics; none is Control::reset or next
   /// service -> physics: the scene to begin anew with. physics -> service: the one that was, to be destroyed. Whoever
   /// takes one out owns it; another is given only once the last was taken back.
-  std::atomic<world::World*> fresh_world{nullptr}, worn_world{nullptr};
+  std::atomic<FreshScene*> fresh_scene{nullptr}, worn_scene{nullptr};
   rt::SpscRing<SampleRecord, 4096> sample_log;          ///< physics -> service
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service
   std::array<CameraEventRing, kCameras> camera_events;  ///< camera -> service
   rt::SpscRing<exercise::Event, 128> exercise_events;   ///< physics -> service
-  rt::TripleBuffer<exercise::Progress> progress;        ///< physics -> service, with every snapshot
+  rt::TripleBuffer<SceneProgress> progress;             ///< physics -> service, with every snapshot
   rt::TripleBuffer<KnotWord> knot_words;                ///< service -> physics
   /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
   rt::TripleBuffer<SceneSnapshot> knot_scenes;

@@ -50,7 +50,14 @@ void RenderLoop::run() noexcept {
     const std::int64_t due = realtime ? rt::next_on_grid(pipeline_.start_ns, refresh, rt::monotonic_now_ns()) : 0;
     if (realtime) rt::sleep_until(due);
     const std::int64_t asked = rt::monotonic_now_ns();
-    if (renderer_ == nullptr) renderer_.reset(incoming_.exchange(nullptr, std::memory_order_acq_rel));
+    if (renderer_ != nullptr && renew_.exchange(false, std::memory_order_acq_rel)) {
+      delete discarded_.exchange(renderer_.release(), std::memory_order_acq_rel);
+      wanted_.store(true, std::memory_order_release);
+    }
+    if (render::Renderer* const made = incoming_.exchange(nullptr, std::memory_order_acq_rel)) {
+      delete discarded_.exchange(renderer_.release(), std::memory_order_acq_rel);
+      renderer_.reset(made);
+    }
     if (renderer_ == nullptr && !realtime) {
       if (pipeline_.abandoned()) break;
       monitor_.beat(asked);

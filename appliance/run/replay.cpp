@@ -25,12 +25,15 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   if (!in)
     return usage_error(fmt::format("{}: cannot be read: name the --out folder of a `ligature run`", file.string()));
   ReplayResult result;
-  std::string scenario_file, rig_file, samples_file;
+  std::vector<std::string> scenario_files;
+  std::string rig_file, samples_file;
   double step_s = 0;
   HandsParams followed;
   try {
     const nlohmann::json session = nlohmann::json::parse(in);
-    scenario_file = session.at("scenario").get<std::string>();
+    scenario_files.push_back(session.at("scenario").get<std::string>());
+    if (session.contains("next"))
+      for (const auto& next : session["next"]) scenario_files.push_back(next.get<std::string>());
     rig_file = dir / session.at("rig").get<std::string>();
     samples_file = dir / session.at("samples").get<std::string>();
     if (!session.at("steps").is_number_unsigned()) throw std::invalid_argument("steps is not a count");
@@ -49,15 +52,25 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   }
   const auto rig = config::load_rig(rig_file);
   if (!rig) return unexpected(rig.error());
-  auto scenario = config::load_scenario(scenario_file, kMaxSnapshotVertices);
-  if (!scenario) return unexpected(scenario.error());
-  place_scene(*rig, scenario->params);
-  scenario->params.step_s = step_s;
+  std::vector<config::Scenario> scenarios;
+  for (const std::string& scenario_file : scenario_files) {
+    auto scenario = config::load_scenario(scenario_file, kMaxSnapshotVertices);
+    if (!scenario) return unexpected(scenario.error());
+    place_scene(*rig, scenario->params);
+    scenario->params.step_s = step_s;
+    scenarios.push_back(std::move(*scenario));
+  }
+  std::size_t current = 0;
+  const auto begin = [&]() -> Result<world::World> {
+    auto world = world::World::create(scenarios[current].params, scenarios[current].capacity);
+    if (!world) return unexpected(config::placed(scenarios[current], scenario_files[current], world.error()));
+    return world;
+  };
   const auto records = read_sample_log(samples_file);
   if (!records) return unexpected(records.error());
   if (!result.complete) result.steps = records->empty() ? 0 : records->back().step;
-  auto world = world::World::create(scenario->params, scenario->capacity);
-  if (!world) return unexpected(config::placed(*scenario, scenario_file, world.error()));
+  auto world = begin();
+  if (!world) return unexpected(world.error());
 
   std::size_t next = 0;
   Scene scene(std::move(*world));
@@ -68,9 +81,10 @@ Result<ReplayResult> replay_session(const std::string& directory) {
       const SampleRecord& record = (*records)[next];
       if (record.inject_non_finite) {
         scene.world().inject_non_finite();
-      } else if (record.control == Control::reset) {
-        auto fresh = world::World::create(scenario->params, scenario->capacity);
-        if (!fresh) return unexpected(config::placed(*scenario, scenario_file, fresh.error()));
+      } else if (record.control == Control::reset || record.control == Control::next) {
+        if (record.control == Control::next) current = (current + 1) % scenarios.size();
+        auto fresh = begin();
+        if (!fresh) return unexpected(fresh.error());
         scene.reset(*fresh);
       } else if (record.control != Control::none) {
         scene.control(record.control);

@@ -69,7 +69,7 @@ bool read_pose(Fields& fields, bool variances, InstrumentPose& pose) {
   return fields.read(pose.variance.opening);
 }
 
-constexpr std::array<std::string_view, 5> kControls{"none", "start", "pause", "cut", "reset"};
+constexpr std::array<std::string_view, 6> kControls{"none", "start", "pause", "cut", "reset", "next"};
 constexpr std::string_view kControlMark = ",control,";
 
 bool read_record(const std::string& line, bool variances, SampleRecord& record) {

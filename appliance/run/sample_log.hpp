@@ -25,6 +25,7 @@ enum class Control : std::uint8_t {
   pause,  ///< the scene stands still
   cut,    ///< what jaws hold is cut between them
   reset,  ///< the scene as it was at the start
+  next,   ///< the scene of the profile's next scenario, as it is at the start; after the last the first
 };
 std::string_view name_of(Control control);
 /// Nothing for a name that no control has, and for that of none.

@@ -1,5 +1,5 @@
 #pragma once
-/// The world as a session drives it: stepped, halted, cut, begun anew. Physics and the replay both drive it by the same
+/// The world as a session drives it: stepped, halted, cut, begun anew, exchanged for the next scenario's. Physics and the replay both drive it by the same
 /// calls, which is why they agree.
 #include <cstdint>
 #include <utility>
@@ -19,7 +19,7 @@ class Scene {
   bool halted() const { return halted_; }
   std::uint32_t resets() const { return resets_; }
 
-  /// @pre not reset, which needs another world. @rt
+  /// @pre neither reset nor next, which need another world. @rt
   void control(Control control) noexcept {
     if (control == Control::pause) halted_ = true;
     if (control == Control::start) halted_ = false;

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <thread>
+#include <utility>
 
 #include "appliance/doctor/doctor.hpp"
 #include "appliance/doctor/instance_lock.hpp"
@@ -55,7 +56,10 @@ double s_of(std::int64_t ns) {
 struct Setup {
   config::Profile profile;
   drivers::Rig rig;
-  config::Scenario scenario;
+  std::vector<config::Scenario> scenarios;  ///< the profile's, then those that come next
+  std::vector<std::filesystem::path> files;
+  std::vector<std::vector<TissueSurface>> surfaces;  ///< of each one's tissues, once it has been made
+  double step_s = 0;                                 ///< of all of them
   double duration_s = 0;
   std::uint64_t scene_every = 1;  ///< lockstep: steps per picture
 };
@@ -69,18 +73,28 @@ Result<Setup> read_setup(const RunOptions& options) {
   const config::PlaceSettings& place = setup.profile.place;
   setup.rig.X_RW.p = place.p_RW.value_or(setup.rig.X_RW.p);
   setup.rig.motion_scale = place.motion_scale.value_or(setup.rig.motion_scale);
-  auto scenario = config::load_scenario(setup.profile.scenario, kMaxSnapshotVertices);
-  if (!scenario) return unexpected(scenario.error());
-  setup.scenario = *scenario;
-  place_scene(setup.rig, setup.scenario.params);
-  if (setup.profile.physics.step_ms) setup.scenario.params.step_s = *setup.profile.physics.step_ms * 1e-3;
+  setup.files = {setup.profile.scenario};
+  setup.files.insert(setup.files.end(), setup.profile.next_scenarios.begin(), setup.profile.next_scenarios.end());
+  for (const std::filesystem::path& file : setup.files) {
+    auto scenario = config::load_scenario(file, kMaxSnapshotVertices);
+    if (!scenario) return unexpected(scenario.error());
+    place_scene(setup.rig, scenario->params);
+    if (setup.profile.physics.step_ms) scenario->params.step_s = *setup.profile.physics.step_ms * 1e-3;
+    if (!setup.scenarios.empty() && scenario->params.step_s != setup.step_s)
+      return usage_error(
+          fmt::format("{}: key 'next.scenario' is {}, must be a scenario with the step of the first, {} ms: give "
+                      "physics.step_ms for all of them",
+                      setup.profile.file.string(), file.string(), 1e3 * setup.step_s));
+    setup.step_s = scenario->params.step_s;
+    setup.scenarios.push_back(std::move(*scenario));
+  }
   setup.duration_s = options.duration_s.value_or(setup.profile.duration_s);
 
   setup.profile.render.params.presenter =
       setup.profile.render.presenter == config::RenderSettings::Presenter::window ? "window"
       : setup.profile.render.presenter == config::RenderSettings::Presenter::none ? "none"
                                                                                   : "offscreen";
-  const double slowest_s = std::max(setup.scenario.params.step_s, 1.0 / setup.profile.cameras.rate_hz);
+  const double slowest_s = std::max(setup.step_s, 1.0 / setup.profile.cameras.rate_hz);
   if (const double longest_ms = 1e3 * static_cast<double>(PhysicsLoop::kPending - 2) * slowest_s;
       setup.profile.sample_delay_ms > longest_ms)
     return usage_error(
@@ -88,7 +102,7 @@ Result<Setup> read_setup(const RunOptions& options) {
                     "wait than there is room for",
                     setup.profile.file.string(), setup.profile.sample_delay_ms, longest_ms));
   const double refresh_s = 1.0 / setup.profile.render.rate_hz;
-  setup.scene_every = static_cast<std::uint64_t>(std::max(1.0, std::round(refresh_s / setup.scenario.params.step_s)));
+  setup.scene_every = static_cast<std::uint64_t>(std::max(1.0, std::round(refresh_s / setup.step_s)));
   return setup;
 }
 
@@ -96,7 +110,7 @@ PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bo
   PipelineSettings s;
   s.pace = setup.profile.pace == config::Pace::realtime ? Pace::realtime : Pace::lockstep;
   s.duration_ns = ns_of(setup.duration_s);
-  s.step_ns = ns_of(setup.scenario.params.step_s);
+  s.step_ns = ns_of(setup.step_s);
   s.sample_delay_ns = ns_of(setup.profile.sample_delay_ms * 1e-3);
   s.camera_period_ns = ns_of(1.0 / camera_rate_hz);
   s.live = live;
@@ -106,9 +120,12 @@ PipelineSettings pipeline_settings(const Setup& setup, double camera_rate_hz, bo
   s.refresh_ns = ns_of(1.0 / setup.profile.render.rate_hz);
   s.pictures = pictures;
   s.record = record;
-  if (setup.scenario.exercise) {
-    s.goal = setup.scenario.exercise->goal;
-    s.cuts_s = setup.scenario.exercise->cuts_s;
+  s.scenes.clear();
+  for (const config::Scenario& scenario : setup.scenarios) {
+    SceneSettings& scene = s.scenes.emplace_back();
+    if (!scenario.exercise) continue;
+    scene.goal = scenario.exercise->goal;
+    scene.cuts_s = scenario.exercise->cuts_s;
   }
   using Kind = config::FaultSettings::Kind;
   for (const config::FaultSettings& f : setup.profile.faults) {
@@ -196,7 +213,10 @@ class Session {
   void look_after_knots();
   void look_after_shell(std::int64_t now_ns);
   void look_after_controls();
-  void make_spare_world();
+  std::unique_ptr<FreshScene> make_scene(std::uint32_t scenario, bool next);
+  void enter_scenario(std::uint32_t scenario);
+  std::vector<std::string> thread_names() const;
+  const config::Scenario& scenario() const { return setup_.scenarios[scenario_]; }
   void look_after_exercise();
   void look_at_last_knots();
   void show_progress();
@@ -223,6 +243,7 @@ class Session {
   std::unique_ptr<PictureWriter> writer_;
   std::unique_ptr<CameraRecorder> recorder_;
   std::string renderer_line_;
+  render::RenderParams plain_picture_;  ///< without any scene
   watchdog::Watchdog watchdog_;
   watchdog::SdNotifier notifier_;
   rt::ClockWatch clock_watch_;
@@ -237,11 +258,14 @@ class Session {
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
-  bool halted_ = false, reset_wanted_ = false;
-  std::uint32_t looked_resets_ = 0;            ///< of the scene whose knots are being named
-  std::uint64_t words_ = 0;                    ///< looks whose answer went to physics
-  std::string line_;                           ///< above the picture
-  std::unique_ptr<world::World> spare_world_;  ///< for the next reset
+  bool halted_ = false, reset_wanted_ = false, next_wanted_ = false;
+  std::uint32_t scenario_ = 0;                            ///< that is shown; physics may be at another for a moment
+  bool entering_ = false;                                 ///< the picture is made anew for it
+  json attempts_ = json::array();                         ///< at exercises that were left
+  std::uint32_t looked_resets_ = 0;                       ///< of the scene whose knots are being named
+  std::uint64_t words_ = 0;                               ///< looks whose answer went to physics
+  std::string line_;                                      ///< above the picture
+  std::unique_ptr<FreshScene> spare_scene_, spare_next_;  ///< for a reset; for the next exercise
   std::vector<std::string> outputs_;
   FolderHold folder_;
   KnotWatch knots_;
@@ -286,11 +310,22 @@ Result<void> Session::make_parts() {
                              options_.devices != nullptr ? *options_.devices : drivers::kernel_calls());
   if (!opened) return unexpected(opened.error());
 
-  auto world = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
-  if (!world) return unexpected(config::placed(setup_.scenario, setup_.profile.scenario, world.error()));
-  config::show_scene(setup_.scenario, world->tissue_surfaces(), setup_.profile.render.params);
-  if (auto shown = render::check(setup_.profile.render.params); !setup_.profile.render.params.tissues.empty() && !shown)
-    return usage_error(fmt::format("{}: {}", setup_.profile.scenario.string(), shown.error().message));
+  // The first last: it is the one that begins, and that the picture is made for.
+  std::optional<world::World> world;
+  setup_.surfaces.resize(setup_.scenarios.size());
+  const render::RenderParams plain = setup_.profile.render.params;
+  for (std::size_t k = setup_.scenarios.size(); k-- > 0;) {
+    auto made = world::World::create(setup_.scenarios[k].params, setup_.scenarios[k].capacity);
+    if (!made) return unexpected(config::placed(setup_.scenarios[k], setup_.files[k], made.error()));
+    world = std::move(*made);
+    setup_.surfaces[k] = world->tissue_surfaces();
+    render::RenderParams& shown = setup_.profile.render.params;
+    shown = plain;
+    config::show_scene(setup_.scenarios[k], setup_.surfaces[k], shown);
+    if (auto good = render::check(shown); !shown.tissues.empty() && !good)
+      return usage_error(fmt::format("{}: {}", setup_.files[k].string(), good.error().message));
+  }
+  plain_picture_ = plain;
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
   if (!renderer) return unexpected(renderer.error());
   renderer_line_ = (*renderer)->info().line();
@@ -316,7 +351,7 @@ Result<void> Session::make_parts() {
   tracking_ = std::make_unique<TrackingLoop>(*pipeline_, add_monitor("tracking", s.camera_period_ns, 2 * kNsPerMs),
                                              std::move(*tracker));
   physics_ = std::make_unique<PhysicsLoop>(*pipeline_, add_monitor("physics", s.step_ns, s.step_ns), std::move(*world),
-                                           setup_.scene_every);
+                                           setup_.scene_every, setup_.surfaces);
   const render::PictureView view = (*renderer)->picture();
   if (pictures)
     pipeline_->pictures->buffer().for_each_slot([&](PictureSlot& slot) {
@@ -328,7 +363,8 @@ Result<void> Session::make_parts() {
   render_ =
       std::make_unique<RenderLoop>(*pipeline_, add_monitor("render", s.refresh_ns, s.refresh_ns), std::move(*renderer));
   renderers_made_ = 1;
-  if (s.goal) exercise_ = std::make_unique<ExerciseWatch>(*s.goal, *render_);
+  if (const auto& goal = s.scenes[0].goal)
+    exercise_ = std::make_unique<ExerciseWatch>(*goal, *render_, s.scenes.size() > 1);
 
   if (record) {  // first: a folder that cannot be used must not cost the session that --out still holds
     auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
@@ -340,9 +376,8 @@ Result<void> Session::make_parts() {
     PictureWriterSettings w;
     w.directory = options_.out;
     w.video = setup_.profile.output.video;
-    w.video_rate_hz = pipeline_->realtime()
-                          ? setup_.profile.render.rate_hz
-                          : 1.0 / (static_cast<double>(setup_.scene_every) * setup_.scenario.params.step_s);
+    w.video_rate_hz = pipeline_->realtime() ? setup_.profile.render.rate_hz
+                                            : 1.0 / (static_cast<double>(setup_.scene_every) * setup_.step_s);
     w.picture_times_s = setup_.profile.output.picture_times_s;
     w.width_px = width_px;
     w.height_px = height_px;
@@ -369,7 +404,7 @@ Result<void> Session::make_outputs() {
     if (auto opened = sample_log_.open(samples); !opened) return opened;
     if (auto opened = frame_log_.open(frames); !opened) return opened;
     SessionSummary begun;
-    begun.step_s = setup_.scenario.params.step_s;
+    begun.step_s = setup_.step_s;
     if (auto saved = write_session_files(options_.out, setup_.profile, setup_.rig, begun); !saved)
       return unavailable(saved.error().message);
     outputs_.insert(outputs_.end(), {samples, frames, log_file});
@@ -384,10 +419,7 @@ Result<void> Session::make_outputs() {
   log_->info(0, "profile " + setup_.profile.file.string());
   log_->info(0, "picture: " + renderer_line_);
   // Before any real-time thread: what the child would inherit.
-  std::vector<std::string> names;
-  for (const world::ThreadParams& thread : setup_.scenario.params.threads) names.push_back(thread.name);
-  if (const std::string why = knots_.start(std::move(names)); !why.empty())
-    log_->info(0, "knots are not named: " + why);
+  if (const std::string why = knots_.start(thread_names()); !why.empty()) log_->info(0, "knots are not named: " + why);
   return {};
 }
 
@@ -543,30 +575,70 @@ void Session::look_after_disk() {
 /// What was done of the exercise, as events, and what is to be done, above the picture.
 void Session::look_after_exercise() {
   std::string line = disk_broken_ ? "RECORDING STOPPED: DISK" : "";
-  if (setup_.scenario.exercise) {
-    pipeline_->progress.fetch();
-    for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
-      log_->event(now_s(), "exercise: " + exercise_text(event));
-      exercise_->happened(event, knots_.throws());
-    }
-    exercise_->look(pipeline_->progress.front());
-    if (!disk_broken_) line = exercise_line(pipeline_->progress.front());
+  const bool fetched = pipeline_->progress.fetch();
+  for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
+    log_->event(now_s(), "exercise: " + exercise_text(event));
+    if (exercise_) exercise_->happened(event, knots_.throws());
+  }
+  // A scenario without an exercise tells nothing of where it stands.
+  if (const std::uint32_t now = fetched ? pipeline_->progress.front().scenario : physics_->scenario();
+      now != scenario_ && (fetched || !pipeline_->settings.scenes[now].goal))
+    enter_scenario(now);
+  if (exercise_) {
+    exercise_->look(pipeline_->progress.front().progress);
+    if (!disk_broken_) line = exercise_line(pipeline_->progress.front().progress);
   }
   // Refused while the last one was not taken: then again in the next round.
   if (line != line_ && render_->set_message(line)) line_ = line;
 }
 
-void Session::make_spare_world() {
-  auto made = world::World::create(setup_.scenario.params, setup_.scenario.capacity);
-  if (made)
-    spare_world_ = std::make_unique<world::World>(std::move(*made));
-  else
-    log_->event(now_s(), "the scene cannot be begun anew: " + made.error().message);
+std::vector<std::string> Session::thread_names() const {
+  std::vector<std::string> names;
+  for (const world::ThreadParams& thread : scenario().params.threads) names.push_back(thread.name);
+  return names;
+}
+
+/// Physics has gone on to this scenario: goal, names and picture follow.
+void Session::enter_scenario(std::uint32_t next) {
+  log_->event(now_s(),
+              fmt::format("exercise {} of {}: {}", next + 1, setup_.files.size(), setup_.scenarios[next].title));
+  if (exercise_)
+    for (const json& attempt : exercise_->attempts()) attempts_.push_back(attempt);
+  scenario_ = next;
+  halted_ = false;
+  spare_scene_.reset();
+  spare_next_.reset();
+  render_->set_sheet({});
+  exercise_.reset();
+  if (scenario().exercise) exercise_ = std::make_unique<ExerciseWatch>(scenario().exercise->goal, *render_, true);
+  knots_.rename(thread_names());
+  const render::MicroscopeParams microscope = setup_.profile.render.params.microscope;  // may have been changed
+  setup_.profile.render.params = plain_picture_;
+  setup_.profile.render.params.microscope = microscope;
+  config::show_scene(scenario(), setup_.surfaces[next], setup_.profile.render.params);
+  if (setup_.profile.render.presenter != config::RenderSettings::Presenter::window) {
+    if (auto renderer = render::Renderer::create(setup_.profile.render.params, version_line()); renderer) {
+      ++renderers_made_;
+      renderer_line_ = (*renderer)->info().line();
+      render_->give_renderer(std::move(*renderer));
+      return;
+    }
+  }
+  // A display may be had only once: the picture stands still until the new one is made.
+  entering_ = true;
+  render_->renew();
+}
+
+std::unique_ptr<FreshScene> Session::make_scene(std::uint32_t of, bool next) {
+  auto made = world::World::create(setup_.scenarios[of].params, setup_.scenarios[of].capacity);
+  if (made) return std::unique_ptr<FreshScene>(new FreshScene{std::move(*made), of, next});
+  log_->event(now_s(), "the scene cannot be begun anew: " + made.error().message);
+  return nullptr;
 }
 
 /// From keys and shell to physics. A scene to begin anew with is made here, where that takes nobody's time.
 void Session::look_after_controls() {
-  delete pipeline_->worn_world.exchange(nullptr, std::memory_order_acq_rel);
+  delete pipeline_->worn_scene.exchange(nullptr, std::memory_order_acq_rel);
   std::vector<Control> asked;
   if (options_.port) asked = options_.port->take_controls();
   unsigned keys = render_->take_keys();
@@ -574,27 +646,48 @@ void Session::look_after_controls() {
     exercise_->toggle_result();
     keys &= ~static_cast<unsigned>(render::key_pause);
   }
-  const bool waiting = setup_.scenario.exercise && pipeline_->progress.front().state == exercise::State::waiting;
+  const bool waiting = exercise_ && pipeline_->progress.front().progress.state == exercise::State::waiting;
   if (keys & render::key_pause) asked.push_back(halted_ || waiting ? Control::start : Control::pause);
   if (keys & render::key_cut) asked.push_back(Control::cut);
   if (keys & render::key_reset) asked.push_back(Control::reset);
+  if (keys & render::key_next) asked.push_back(Control::next);
   for (const Control control : asked) {
     if (control == Control::reset)
       reset_wanted_ = true;
+    else if (control == Control::next && setup_.scenarios.size() > 1)
+      next_wanted_ = true;
+    else if (control == Control::next)
+      log_->event(now_s(), "there is no next exercise: the profile names one scenario, [[next]] would name more");
     else
       pipeline_->controls.push(control);
     halted_ = control == Control::pause || (halted_ && control == Control::cut);
   }
-  if (!reset_wanted_ && (spare_world_ || !setup_.scenario.exercise)) return;
-  if (!spare_world_) make_spare_world();
-  if (!reset_wanted_ || pipeline_->fresh_world.load() != nullptr) return;
-  reset_wanted_ = false;
-  pipeline_->fresh_world.store(spare_world_.release(), std::memory_order_release);
+  // One at a time: which scenario comes next is known once physics has gone on to the last.
+  if (pipeline_->fresh_scene.load() != nullptr || physics_->scenario() != scenario_) return;
+  const auto next = (scenario_ + 1) % static_cast<std::uint32_t>(setup_.scenarios.size());
+  if (next_wanted_) {
+    next_wanted_ = reset_wanted_ = false;
+    if (!spare_next_) spare_next_ = make_scene(next, true);
+    pipeline_->fresh_scene.store(spare_next_.release(), std::memory_order_release);
+  } else if (reset_wanted_) {
+    reset_wanted_ = false;
+    if (!spare_scene_) spare_scene_ = make_scene(scenario_, false);
+    pipeline_->fresh_scene.store(spare_scene_.release(), std::memory_order_release);
+  } else if (!spare_scene_ && exercise_) {
+    spare_scene_ = make_scene(scenario_, false);
+  } else if (!spare_next_ && setup_.scenarios.size() > 1) {
+    spare_next_ = make_scene(next, true);
+  }
 }
 
 void Session::look_after_renderer(std::int64_t now_ns) {
-  if (!render_->wants_renderer() || now_ns < renderer_retry_ns_) return;
-  log_->event(now_s(), "picture lost (device or display): making a new one, physics and recording go on");
+  if (!render_->wants_renderer()) {
+    render_->drop_lost();  // one that another has replaced
+    return;
+  }
+  if (now_ns < renderer_retry_ns_) return;
+  if (!std::exchange(entering_, false))
+    log_->event(now_s(), "picture lost (device or display): making a new one, physics and recording go on");
   render_->drop_lost();
   auto renderer = render::Renderer::create(setup_.profile.render.params, version_line());
   if (!renderer && ++renderer_attempts_ >= 10) {
@@ -686,7 +779,7 @@ void Session::look_after_shell(std::int64_t now_ns) {
   status.threads_json = watchdog_.report().dump();
   status.watchdog_table = watchdog_.table();
   if (exercise_) {
-    const exercise::Progress& progress = pipeline_->progress.front();
+    const exercise::Progress& progress = pipeline_->progress.front().progress;
     status.exercise_text = exercise_->text(progress);
     status.exercise_json = exercise_->report(progress).dump();
   }
@@ -797,7 +890,9 @@ json Session::make_report() {
   report["knots"] = knots ? json::parse(knots->dump()) : json(nullptr);
   if (const exercise::Exercise* judged = physics_->exercise()) {
     report["exercise"] = exercise_report(judged->goal(), judged->progress(), judged->knot());
-    report["attempts"] = exercise_->attempts();
+    report["attempts"] = attempts_;
+    if (exercise_)
+      for (const json& attempt : exercise_->attempts()) report["attempts"].push_back(attempt);
   }
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
@@ -836,7 +931,7 @@ Result<RunOutcome> Session::run() {
                   fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
   }
 
-  if (exercise_ && !options_.out.empty()) {
+  if (exercise_ && physics_->exercise() && physics_->scenario() == scenario_ && !options_.out.empty()) {
     const std::filesystem::path film = options_.out / "exercise.png";
     if (const auto saved = exercise_->write_film(film, physics_->exercise()->progress()); !saved)
       log_->event(now_s(), saved.error().message);
@@ -853,7 +948,7 @@ Result<RunOutcome> Session::run() {
   outcome.report = dump(make_report());
   outcome.table = watchdog_.table();
   if (!options_.out.empty()) {
-    const SessionSummary ended{physics_->steps(), setup_.scenario.params.step_s, physics_->totals().state_hash,
+    const SessionSummary ended{physics_->steps(), setup_.step_s, physics_->totals().state_hash,
                                !disk_broken_ && pipeline_->sample_log.overflow() == 0};
     for (const auto& saved : {write_session_files(options_.out, setup_.profile, setup_.rig, ended),
                               config::write_file_atomically(options_.out / "report.json", outcome.report + "\n")})

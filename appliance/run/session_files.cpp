@@ -30,6 +30,9 @@ Result<void> write_session_files(const std::filesystem::path& directory, const c
   session["version"] = version_line();
   session["profile"] = std::filesystem::absolute(profile.file).lexically_normal().string();
   session["scenario"] = std::filesystem::absolute(profile.scenario).lexically_normal().string();
+  if (!profile.next_scenarios.empty()) session["next"] = nlohmann::json::array();
+  for (const std::filesystem::path& next : profile.next_scenarios)
+    session["next"].push_back(std::filesystem::absolute(next).lexically_normal().string());
   session["rig"] = "rig.toml";
   session["samples"] = "samples.csv";
   session["complete"] = summary.complete;

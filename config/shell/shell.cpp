@@ -401,7 +401,8 @@ std::vector<Choice> Session::names(std::string_view argument) const {
     out = {{"start", "begin, or go on"},
            {"pause", "halt the scene"},
            {"cut", "cut what the closed jaws hold"},
-           {"reset", "begin anew with a fresh scene"}};
+           {"reset", "begin anew with a fresh scene"},
+           {"next", "go on to the profile's next exercise"}};
   } else if (argument == "command") {
     for (const Rule& rule : rules()) {
       const std::string word(rule.pattern.substr(0, rule.pattern.find(' ')));

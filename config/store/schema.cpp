@@ -29,6 +29,8 @@ constexpr std::array kExplained{
     Explained{P, "sample_delay_ms", "a step uses the newest sample exposed so long ago or earlier"},
     Explained{P, "duration_s", "a session's length"},
     Explained{P, "scenario", "the scene that is played"},
+    Explained{P, "next", "exercises that come after it"},
+    Explained{P, "next.scenario", "the scene that is played then"},
     Explained{P, "cameras", "where the images come from"},
     Explained{P, "cameras.source", "kind of cameras"},
     Explained{P, "cameras.directory", "a recording, with C0..C3"},
@@ -235,6 +237,10 @@ Judgement judge(const Texts& texts, const fs::path& folder, bool scenario) {
   if (profile && scenario)
     if (const auto scene = config::load_scenario(profile->scenario, kMaxSnapshotVertices); !scene)
       j.problems.push_back({Part::profile, "scenario", scene.error().message});
+  if (profile && scenario)
+    for (const fs::path& next : profile->next_scenarios)
+      if (const auto scene = config::load_scenario(next, kMaxSnapshotVertices); !scene)
+        j.problems.push_back({Part::profile, "next", scene.error().message});
   if (profile) j.profile = *profile;
   if (rig) j.rig = *rig;
   if (!j.good()) j.profile.reset(), j.rig.reset();

@@ -227,6 +227,7 @@ class SdlPresenter final : public WindowPresenter {
     if (key == SDLK_SPACE) keys_ |= key_pause;
     if (key == SDLK_c) keys_ |= key_cut;
     if (key == SDLK_r) keys_ |= key_reset;
+    if (key == SDLK_n) keys_ |= key_next;
   }
 };
 

@@ -170,9 +170,8 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   EXPECT_NE(other->state_hash, replayed->state_hash);
 }
 
-TEST_F(Pipeline, AnExerciseIsJudgedShownAndReported) {
-  RunOptions o = options(config::Pace::lockstep, 1.5);
-  const auto scenario = directory_ / "stitch.toml";
+/// A scene with two vessels and an exercise.
+void write_stitch(const std::filesystem::path& scenario) {
   std::ofstream(scenario) << "title = \"A stitch\"\n[capacity]\ncuts = 2\n"
                              "[[thread]]\nname = \"suture\"\npoints_mm = [[-10,0,8],[10,0,8]]\n"
                              "[[needle]]\nthread = \"suture\"\narc_mm = 2\n"
@@ -180,6 +179,50 @@ TEST_F(Pipeline, AnExerciseIsJudgedShownAndReported) {
                              "[[tissue]]\nname = \"b\"\nshape = \"vessel\"\nlength_mm = 2\np_WV_mm = [2.5, 12, 2]\n"
                              "q_WV = [0, 0, 1, 0]\n"
                              "[exercise]\nthread = \"suture\"\nfirst = \"a\"\nsecond = \"b\"\n";
+}
+
+// From a scene without an exercise to one with, and on to the first again; the log says in which steps.
+TEST_F(Pipeline, TheNextExerciseComesAndAllIsReplayedBitForBit) {
+  constexpr double kUnit_s = kKeepsRealTime ? 1 : 0.2;
+  RunOptions o = options(kKeepsRealTime ? config::Pace::realtime : config::Pace::lockstep, 6 * kUnit_s);
+  o.profile.next_scenarios = {directory_ / "stitch.toml"};
+  write_stitch(o.profile.next_scenarios[0]);
+  o.out = directory_ / "out";
+  Hand hand({{1.0 * kUnit_s, Control::next}, {3.0 * kUnit_s, Control::reset}, {4.0 * kUnit_s, Control::next}});
+  o.port = &hand;
+  guard::reset();
+  const json report = run(o);
+  EXPECT_EQ(guard::violations(), 0u) << guard::report();
+  if (kKeepsRealTime) {
+    EXPECT_TRUE(has_event(report, "control: next"));
+    EXPECT_TRUE(has_event(report, "exercise 2 of 2"));
+    EXPECT_TRUE(has_event(report, "exercise 1 of 2"));
+    EXPECT_FALSE(has_event(report, "picture lost"));
+    EXPECT_GE(report["picture"]["made"], 3);
+    EXPECT_FALSE(report.contains("exercise")) << "it ended in a scene that has none";
+  }
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+}
+
+TEST_F(Pipeline, NextScenariosAreLookedAtBeforeAnythingStarts) {
+  RunOptions o = options(config::Pace::lockstep, 0.2);
+  o.profile.physics.step_ms.reset();
+  o.profile.next_scenarios = {directory_ / "other_step.toml"};
+  std::ofstream(o.profile.next_scenarios[0]) << "step_ms = 2.5\n[[thread]]\npoints_mm = [[0,0,5],[9,0,5]]\n";
+  const auto refused = run_session(o);
+  ASSERT_FALSE(refused);
+  EXPECT_NE(refused.error().message.find("must be a scenario with the step of the first, 5 ms"), std::string::npos)
+      << refused.error().message;
+  std::ofstream(o.profile.next_scenarios[0]) << "[[thread]]\npoints_mm = [[0,0,5]]\n";
+  EXPECT_FALSE(run_session(o));
+}
+
+TEST_F(Pipeline, AnExerciseIsJudgedShownAndReported) {
+  RunOptions o = options(config::Pace::lockstep, 1.5);
+  const auto scenario = directory_ / "stitch.toml";
+  write_stitch(scenario);
   o.profile.scenario = scenario;
   o.out = directory_ / "out";
   guard::reset();

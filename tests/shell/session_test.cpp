@@ -143,16 +143,16 @@ TEST_F(ShellSession, AViewerChangesNothingAndThatIsAudited) {
 TEST_F(ShellSession, ATeacherPausesAndResetsTheExercise) {
   auto tom = bench_.login("tom");
   expect(*tom, "show exercise", Status::ok, "2/7 Pierce");
-  for (const char* line : {"exercise pause", "exercise start", "exercise cut", "exer res"}) {
+  for (const char* line : {"exercise pause", "exercise start", "exercise cut", "exer res", "exercise next"}) {
     expect(*tom, line, Status::ok, "asked for");
     EXPECT_EQ(audit().back()["command"], line);
   }
-  EXPECT_EQ(bench_.machine.controlled, (std::vector<std::string>{"pause", "start", "cut", "reset"}));
+  EXPECT_EQ(bench_.machine.controlled, (std::vector<std::string>{"pause", "start", "cut", "reset", "next"}));
   expect(*tom, "exercise jump", Status::error);
   expect(*tom, "exercise", Status::error);
   bench_.machine.started = 0;
   expect(*tom, "exercise reset", Status::failed, "no session runs");
-  EXPECT_EQ(bench_.machine.controlled.size(), 4U);
+  EXPECT_EQ(bench_.machine.controlled.size(), 5U);
 }
 
 TEST_F(ShellSession, AnOutsiderIsRefusedAndAuditedButCannotFloodTheAudit) {
