@@ -531,7 +531,7 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
 
 SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
                                     double share) const noexcept {
-  return look_soft(tools_.strands().data(), tools_.strands().size(), to, body, motion, share);
+  return look_soft(tools_.strands().data(), tools_.strands().size(), to, body, motion, share, nullptr, 0, kAxisKept);
 }
 
 // The part of the move to the trial that keeps the clearance.
@@ -829,7 +829,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       passes = passes || look_soft(strands, count, trial_of_.data(), body, {body.start(), body.x(), 0.5}, kAuditShare,
                                    &rings_.passages(), number_of(body))
                                  .found > 0;
-      passes = passes ||
+      passes = passes || !body.bears_back(0.5) ||
                look_tools(body, tools_.trial_back(motion, 0.5), {body.start(), body.x(), 0.5}, kAuditShare).found > 0;
     });
     if (passes || look_tissues(bodies_, {0.5, true}, kAuditShare).found > 0) break;

@@ -11,8 +11,7 @@ namespace ligature::contact {
 namespace {
 
 constexpr int kMostAdvances = 60;
-constexpr double kLeastDistance = 0.05;  // of the radius, from the centreline to a surface
-constexpr double kBand = 0.02;           // of that: so near is there
+constexpr double kBand = 0.02;  // of what is kept: so near is there
 
 struct Moving {
   std::array<Vector3d, 2> edge, edge_by;      // ends, and their motion
@@ -39,7 +38,7 @@ bool inside(const TriangleMesh& mesh, const Vector3d& p) {
 
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
                       const SoftMotion& motion, double share, const std::vector<Passage>* passages,
-                      std::uint32_t number) noexcept {
+                      std::uint32_t number, double kept) noexcept {
   SoftVerdict out;
   const TriangleMesh& mesh = body.surface();
   double furthest = 0;
@@ -58,7 +57,7 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
       m.edge = {s.x[j], s.x[s.next(j)]};
       m.edge_by = {x1[k][j] - m.edge[0], x1[k][s.next(j)] - m.edge[1]};
       const Vector3d p1 = m.edge[0] + m.edge_by[0], q1 = m.edge[1] + m.edge_by[1];
-      const double keep = kLeastDistance * s.thickest(j);
+      const double keep = kept * s.thickest(j);
       double edge_fraction = 1;
       const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);
       const Vector3d high = m.edge[0].cwiseMax(m.edge[1]).cwiseMax(p1).cwiseMax(q1);

@@ -45,6 +45,8 @@ class SoftBody {
   /// Largest fraction of step() that the body bears.
   virtual double reach() const noexcept { return 1; }
   virtual void advance(double fraction) noexcept = 0;
+  /// Whether the body bears the straight way there: go_back() need not lead through where it has been.
+  virtual bool bears_back(double /*fraction*/) const noexcept { return true; }
   /// Takes back all but a fraction of what the step has moved so far: 0 is undoing it.
   virtual void go_back(double fraction) noexcept = 0;
   /// Ends the step: velocities follow from what it moved.
@@ -70,13 +72,18 @@ struct SoftVerdict {
   std::size_t looked_at = 0;  ///< pairs that a separating plane did not settle
 };
 
+inline constexpr double kCentrelineKept = 0.05;  ///< of its radius, from a thread's centreline to a surface
+/// Likewise from a tool's axis: its spheres lie a radius apart, and what came deeper between two of them they would
+/// push along the axis instead of out.
+inline constexpr double kAxisKept = 0.5;
+
 /// While vertices go straight from x to x1 and nodes as told: no centreline comes nearer to the surface than share
-/// times a twentieth of its radius, or half of where it begins. Proven triangle by triangle: by a plane that separates
+/// times `kept` of its radius, or half of where it begins. Proven triangle by triangle: by a plane that separates
 /// both at both ends of the move, else by conservative advancement [Mirtich 1996].
 /// @param x1 one array a strand, where its vertices would end @param passages of strands through the body of this
 /// number: not looked at there; or null. @rt bounded, no allocation
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
                       const SoftMotion& motion, double share = 1, const std::vector<Passage>* passages = nullptr,
-                      std::uint32_t number = 0) noexcept;
+                      std::uint32_t number = 0, double kept = kCentrelineKept) noexcept;
 
 }  // namespace ligature::contact

@@ -47,7 +47,7 @@ Tools::Tools(std::size_t most_contacts) : contacts_(most_contacts) {}
 void Tools::add(std::vector<double> radius, double compliance) {
   Tool tool;
   tool.radius = std::move(radius);
-  tool.compliance = compliance;
+  tool.compliance = tool.secant = compliance;
   tool.body = Obstacle::cone(tool.radius.front(), tool.radius.back());
   for (std::vector<Vector3d>* v : {&tool.from, &tool.to, &tool.now, &tool.next, &tool.began})
     v->assign(tool.radius.size(), Vector3d(0, 0, 0));
@@ -141,7 +141,10 @@ std::size_t Tools::find(double part, const Bodies& bodies, double reach) noexcep
 }
 
 void Tools::clear_forces() noexcept {
-  for (Tool& t : tools_) t.force.setZero();
+  for (Tool& t : tools_) {
+    t.force.setZero();
+    t.secant = std::max(t.compliance, t.given.norm() / kMostPress);
+  }
 }
 
 Vector3d Tools::ahead(const StrandContact& at, double part) const noexcept {

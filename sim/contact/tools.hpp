@@ -7,8 +7,10 @@
 ///   x_i = from_i + part (to_i - from_i) + d,   d = compliance * (what it is pushed with)
 ///
 /// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it
-/// by friction. Contacts are found as those of strands with bodies are (body_contacts.hpp). A tool that appears inside
-/// a body, or where a thread is, touches nothing until it has left it.
+/// by friction. A hand presses with kMostPress at most and then gives way as far as it must: the energy of d goes on
+/// linearly [Huber 1964], in an iteration with the secant |d| / kMostPress for its compliance. Contacts are found as
+/// those of strands with bodies are (body_contacts.hpp). A tool that appears inside a body, or where a thread is, touches
+/// nothing until it has left it.
 #include <cstdint>
 #include <vector>
 
@@ -17,6 +19,10 @@
 #include "sim/contact/strand.hpp"
 
 namespace ligature::contact {
+
+/// Of one arm of forceps, as much as its jaws grip a needle with: a hand that feels nothing would press without end
+/// [uN].
+inline constexpr double kMostPress = 1e5;
 
 class Tools {
  public:
@@ -56,7 +62,7 @@ class Tools {
   void push(std::size_t tool, const Vector3d& force) noexcept { tools_[tool].force += force; }
   /// Which tool a contact with a soft body is of.
   std::size_t tool_of(const StrandContact& at) const noexcept { return active_[at.pair.strand_a]; }
-  double compliance(std::size_t tool) const noexcept { return tools_[tool].compliance; }
+  double compliance(std::size_t tool) const noexcept { return tools_[tool].secant; }
   /// How far the hand is still to give way, and how far it did since the step began [mm].
   Vector3d gives(std::size_t tool) const noexcept { return tools_[tool].gives(); }
   Vector3d gave(std::size_t tool) const noexcept { return tools_[tool].given - tools_[tool].given_before; }
@@ -84,12 +90,12 @@ class Tools {
  private:
   struct Tool {
     std::vector<double> radius;
-    double compliance = 0;
+    double compliance = 0, secant = 0;
     bool there = false, free = false;  ///< free: outside of all bodies since it appeared
     std::vector<Vector3d> from, to, now, next, began;
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
     Obstacle body = Obstacle::cone(1, 1);
-    Vector3d gives() const noexcept { return compliance * force - given; }
+    Vector3d gives() const noexcept { return secant * force - given; }
     // What the whole step has made of it.
     void tell_body() noexcept {
       const Vector3d gave = given - given_before;

@@ -25,12 +25,18 @@ constexpr double kLeastMove = 1e-9;       ///< of all nodes together; what less 
 constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
 
 // Corners: a barrier on j, their Jacobian over that at rest. b(j) = (kGuarded - j)^3 / j below kGuarded, from kSolid
-// down its tangent, so that it is finite where a corner is inside out.
+// down its tangent, so that it is finite where a corner is inside out. At kSolid a corner of a wall of 0.1 mm is pushed
+// with 30 N, at 0.025 with 0.1 N.
 constexpr double kGuarded = 0.3;
-constexpr double kSolid = 0.01;
+constexpr double kSolid = 1e-3;
 constexpr int kMends = 20;           ///< rounds of mending at most, twice
-constexpr double kCornerLeft = 0.2;  ///< of j, that a move leaves at least
-constexpr double kPoorReach = 0.1;   ///< part of a move
+constexpr double kCornerLeft = 0.2;  ///< of j, that a move leaves at least, ...
+constexpr double kFlat = 2e-3;       ///< ... if j is not below this then: else ...
+constexpr double kFlatLeft = 0.8;    ///< ... so much of it, ...
+constexpr double kLastLeft = 1e-6;   ///< ... and in the end nothing: so flat, j does not fall any more
+constexpr int kShortenings = 40;     ///< of a move to that, by kShortening each
+constexpr double kShortening = 0.7;
+constexpr double kPoorReach = 0.1;  ///< part of a move
 
 /// Four elements' shapes side by side.
 struct WideShape {
@@ -149,7 +155,7 @@ struct Tissue::Parts {
   void turn_factor() noexcept;
   void balance() noexcept;
   bool search() noexcept;
-  double reach() const noexcept;
+  double reach(const std::vector<Vector3d>& motion) const noexcept;
   int mend() noexcept;
   void solve_with(double* b, double* c) noexcept;
   const float* respond(std::size_t responder) noexcept;
@@ -620,14 +626,14 @@ void Tissue::Parts::balance() noexcept {
   phi = place(x, energy, inner, gradient);
 }
 
-/// Largest fraction of the move that leaves of every corner that is not inside out a part of its Jacobian: a cubic
-/// along the move, bounded from below by its Bernstein coefficients.
-double Tissue::Parts::reach() const noexcept {
+/// Largest fraction of a move that leaves of every corner that is not inside out a part of its Jacobian: a cubic along
+/// the move, bounded from below by its Bernstein coefficients.
+double Tissue::Parts::reach(const std::vector<Vector3d>& motion) const noexcept {
   double fraction = 1;
   for (const Batch& b : batches) {
     Wide3 p[8], by[8];
     gather(b, x, p);
-    gather(b, move, by);
+    gather(b, motion, by);
     for (int c = 0; c < 8; ++c) {
       const int* to = kJoined[c];
       const Wide3 d0 = p[to[0]] - p[c], d1 = p[to[1]] - p[c], d2 = p[to[2]] - p[c];
@@ -635,8 +641,12 @@ double Tissue::Parts::reach() const noexcept {
       const Wide3 d12 = cross(d1, d2), m12 = cross(m1, m2), mixed = cross(m1, d2) + cross(d1, m2);
       const Wide j0 = dot(d0, d12), j1 = dot(m0, d12) + dot(d0, mixed), j2 = dot(m0, mixed) + dot(d0, m12),
                  j3 = dot(m0, m12);
-      const Wide least_left = spread(kCornerLeft) * j0, third = spread(1.0 / 3.0);
-      for (int k = 0; k < 40; ++k, fraction *= 0.7) {
+      const Wide third = spread(1.0 / 3.0), rest = spread(1) / shapes[b.shape].per_corner[c];
+      const Wide least_left =
+          larger(larger(spread(kCornerLeft) * j0, smaller(spread(kFlatLeft) * j0, spread(kFlat) * rest)),
+                 smaller(j0, spread(kLastLeft) * rest));
+      for (int k = 0;; ++k, fraction *= kShortening) {
+        if (k == kShortenings) return 0;
         const Wide t = spread(fraction);
         const Wide b1 = j0 + third * j1 * t, b2 = j0 + third * (spread(2) * j1 + j2 * t) * t,
                    b3 = j0 + (j1 + (j2 + j3 * t) * t) * t;
@@ -711,7 +721,7 @@ int Tissue::Parts::mend() noexcept {
 bool Tissue::Parts::search() noexcept {
   const double slope = product(gradient, move);
   if (!(slope < 0)) return false;
-  double part = reach();
+  double part = reach(move);
   reached = 1;  // it goes as far as Phi falls
   for (int t = 0; t <= kBacktracks; ++t) {
     trial = x;
@@ -1171,8 +1181,14 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
 }
 
 double Tissue::reach() const noexcept {
-  p_->reached = p_->reach();
+  p_->reached = p_->reach(p_->move);
   return p_->reached;
+}
+
+bool Tissue::bears_back(double fraction) const noexcept {
+  Parts& p = *p_;
+  for (std::size_t i = 0; i < p.x.size(); ++i) p.spare[i] = (1 - fraction) * (p.x0[i] - p.x[i]);
+  return fraction == 0 || p.reach(p.spare) >= 1;
 }
 
 void Tissue::advance(double fraction) noexcept {
@@ -1214,8 +1230,9 @@ void Tissue::finish() noexcept {
   r.finite = finite;
   r.residual = 0, r.load = 0, r.displacement = 0;
   for (const std::uint32_t i : p.free) {
-    r.residual = std::max(r.residual, (p.gradient[i] - p.pushed[i]).cwiseAbs().maxCoeff());
-    r.load = std::max(r.load, (p.force[i] + p.pushed[i]).norm());
+    const Vector3d by_contacts = p.pushed[i] + p.more[i];
+    r.residual = std::max(r.residual, (p.gradient[i] - by_contacts).cwiseAbs().maxCoeff());
+    r.load = std::max(r.load, (p.force[i] + by_contacts).norm());
   }
   for (std::size_t i = 0; i < p.x.size(); ++i)
     r.displacement = std::max(r.displacement, (p.x[i] - p.model.nodes[i]).norm());

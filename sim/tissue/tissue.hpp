@@ -14,7 +14,7 @@
 /// too, so that inner forces have neither resultant nor moment.
 ///
 /// A corner whose Jacobian falls below 0.3 of that at rest meets a barrier, (0.3 - j)^3 / j, and no move takes more
-/// than four fifths of it away: an element that is not inside out stays so.
+/// than four fifths of it away, nor anything of the last 1e-6: an element that is not inside out stays so.
 ///
 /// Minimised by L-BFGS [Nocedal 1980; compact form of Byrd 1994] from the inverse of the Hessian at rest, factored once
 /// and turned by the nodes' rotations [Courtecuisse 2010; Liu 2017]:
@@ -101,6 +101,7 @@ class Tissue final : public contact::SoftBody {
   /// Of surfaces with more than 1200 nodes a node's first answer costs three solves; the last 256 are kept.
   Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept override;
   double reach() const noexcept override;
+  bool bears_back(double fraction) const noexcept override;
   void advance(double fraction) noexcept override;
   void go_back(double fraction) noexcept override;
   void finish() noexcept override;

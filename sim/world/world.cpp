@@ -154,6 +154,8 @@ void World::State::solve(StepReport& report) noexcept {
 void World::State::cut_motion(double fraction) noexcept {
   // Nor is the straight way back the one that tissues came.
   if (contact::look_tissues(all_bodies(), {fraction, true}, kAuditShare).found > 0) fraction = 0;
+  for (const tissue::Tissue& t : tissues)
+    if (!t.bears_back(fraction)) fraction = 0;
   for (std::size_t k = 0; k < threads.size(); ++k) {
     Thread& t = threads[k];
     for (std::size_t i = 0; i < t.x0.size(); ++i)
