@@ -1,6 +1,8 @@
 /// Strands on a body that gives way: a closed mesh on a spring, whose motion and forces are known in closed form.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/contact/tools.hpp"
 #include "sim/world/build.hpp"
 
 namespace ligature::contact {
@@ -388,9 +391,9 @@ TEST(Rings, TheForceOfARimTurnsAsTheSecondDerivativeOfTheDistanceSays) {
   const Bodies bodies{body_list, 1, 0, soft_list};
   const std::uint32_t triangle = 5;
   const TriangleMesh& mesh = body.surface();
-  const Vector3d centre =
-      (mesh.vertex(mesh.triangle(triangle)[0]) + mesh.vertex(mesh.triangle(triangle)[1]) +
-       mesh.vertex(mesh.triangle(triangle)[2])) / 3;
+  const Vector3d centre = (mesh.vertex(mesh.triangle(triangle)[0]) + mesh.vertex(mesh.triangle(triangle)[1]) +
+                           mesh.vertex(mesh.triangle(triangle)[2])) /
+                          3;
   Random random(11);
   for (int round = 0; round < 20; ++round) {
     std::vector<Vector3d> x;
@@ -415,8 +418,7 @@ TEST(Rings, TheForceOfARimTurnsAsTheSecondDerivativeOfTheDistanceSays) {
     const Blend slope = slope_at(strand, contact.pair.edge_a, contact.sa);
     const std::vector<Vector3d> x0 = x;
     std::vector<Vector3d> by_x;
-    for (std::size_t i = 0; i < x.size(); ++i)
-      by_x.push_back({random.normal(), random.normal(), random.normal()});
+    for (std::size_t i = 0; i < x.size(); ++i) by_x.push_back({random.normal(), random.normal(), random.normal()});
     const Vector3d by_body(random.normal(), random.normal(), random.normal());
     Vector3d apart = -by_body, turned(0, 0, 0);
     for (int k = 0; k < 3; ++k) {
@@ -470,6 +472,26 @@ TEST(TriangleMesh, DeformedIsWhatItWouldBeMadeAnew) {
     EXPECT_LT((at - a.point).norm(), 1e-12);
     EXPECT_NEAR(w.sum(), 1, 1e-14);
   }
+}
+
+// The force at which an arm that has given way by d stays: Hooke's up to the most a hand presses with, then that.
+TEST(Tools, PressesAsTheHandGivesWayAndNoHarderThanAHand) {
+  constexpr double kCompliance = 5e-6;
+  Tools tools(8);
+  tools.add({0.1, 0.1}, kCompliance);
+  const std::array<Vector3d, 2> to{Vector3d(0, 0, 0), Vector3d(1, 0, 0)};
+  tools.lead(0, to.data());
+  tools.begin(nullptr, 0, {});
+  for (const double pushed : {1e4, 5e4, 9e4, 3e5, 3e5}) {
+    tools.clear_forces();
+    tools.push(0, {0, 0, pushed});
+    tools.advance(1);
+    tools.clear_forces();
+    const double d = tools.given(0).norm();
+    EXPECT_GT(d, 0);
+    EXPECT_NEAR(d / tools.compliance(0), std::min(d / kCompliance, kMostPress), 1e-6 * kMostPress);
+  }
+  EXPECT_GT(tools.given(0).norm(), 1);
 }
 
 }  // namespace

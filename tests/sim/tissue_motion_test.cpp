@@ -1,6 +1,8 @@
 /// Tissue in motion: momentum, energy, recovery, the same bits.
 #include <gtest/gtest.h>
 
+#include <Eigen/LU>
+#include <array>
 #include <cmath>
 
 #include "sim/base/random.hpp"
@@ -185,6 +187,80 @@ TEST(TissueMotion, PushedWithoutSearchItStaysBounded) {
     EXPECT_LT(largest_displacement(t), 5) << k;
   }
   EXPECT_LT(largest_displacement(t), 1e-3);
+}
+
+// The inside of a wall and its outside are led through each other with whatever force that takes, as contacts lead
+// nodes: move after move, without a look at energies, and now and then half of a step is taken back.
+TEST(TissueMotion, WhateverPushesItNoElementTurnsInsideOut) {
+  const Vessel v = short_vessel();
+  Tissue t = tissue_of(v);
+  const std::array<std::uint32_t, 2> node{vessel_node(v, 10, 3, 0), vessel_node(v, 10, 3, 1)};
+  const std::array<Vector3d, 2> to{t.x()[node[1]], t.x()[node[0]]};
+  double least = 1;
+  for (int k = 0; k < 40; ++k) {
+    t.begin(kStep);
+    for (int n = 0; n < 12; ++n) {
+      t.linearise();
+      t.solve();
+      Eigen::Matrix<double, 6, 6> c;
+      Eigen::Matrix<double, 6, 1> u;
+      for (Eigen::Index i = 0; i < 2; ++i) {
+        const std::uint32_t at = node[static_cast<std::size_t>(i)];
+        u.segment<3>(3 * i) = to[static_cast<std::size_t>(i)] - t.x()[at] - t.step()[at];
+        for (Eigen::Index j = 0; j < 2; ++j)
+          c.block<3, 3>(3 * i, 3 * j) = t.compliance(at, node[static_cast<std::size_t>(j)]);
+      }
+      const Eigen::Matrix<double, 6, 1> force = c.inverse() * u;
+      t.push(node[0], force.head<3>());
+      t.push(node[1], force.tail<3>());
+      t.solve();
+      t.advance(t.reach());
+    }
+    if (k % 3 == 0 && t.bears_back(0.5)) t.go_back(0.5);
+    t.finish();
+    ASSERT_TRUE(t.report().finite);
+    EXPECT_EQ(t.report().inverted, 0) << k;
+    least = std::min(least, t.report().least_jacobian);
+  }
+  EXPECT_LT(least, 0.01) << "it has to be tried";
+  for (int k = 0; k < 200; ++k) t.step_alone(kStep);
+  EXPECT_LT(largest_displacement(t), 1e-4) << "let go it returns";
+}
+
+// A cube that is turned from one side to the other: on the straight way between, its nodes draw together.
+TEST(TissueMotion, GoesBackOnlyWhereCornersBearIt) {
+  TissueModel cube;
+  for (int i = 0; i < 8; ++i)
+    cube.nodes.emplace_back(i == 1 || i == 2 || i == 5 || i == 6, i == 2 || i == 3 || i == 6 || i == 7, i > 3);
+  cube.elements = {{0, 1, 2, 3, 4, 5, 6, 7}};
+  for (const std::array<std::uint32_t, 4> f : {std::array<std::uint32_t, 4>{0, 3, 2, 1},
+                                               {4, 5, 6, 7},
+                                               {0, 1, 5, 4},
+                                               {1, 2, 6, 5},
+                                               {2, 3, 7, 6},
+                                               {3, 0, 4, 7}}) {
+    cube.surface.push_back({{f[0], f[1], f[2]}, SurfacePart::outer});
+    cube.surface.push_back({{f[0], f[2], f[3]}, SurfacePart::outer});
+  }
+  cube.fixed = {1, 2, 3, 4, 5, 6, 7};
+  auto made = Tissue::create(cube);
+  ASSERT_TRUE(made) << made.error().message;
+  Tissue t = std::move(*made);
+  // Turned as a whole about the edge of its first corner, from -phi to phi.
+  const auto turned = [&](double phi) {
+    std::vector<Vector3d> x = cube.nodes;
+    for (Vector3d& p : x) p = Eigen::AngleAxisd(phi, Vector3d::UnitZ()) * p;
+    return x;
+  };
+  for (const double phi : {0.3, 1.5}) {
+    t.set_state(turned(-phi));
+    t.begin(kStep);
+    const std::vector<Vector3d> to = turned(phi);
+    for (std::uint32_t i = 1; i < t.nodes(); ++i) t.hold(i, to[i]);
+    // Halfway the cube is cos(phi) as wide, in both directions.
+    EXPECT_EQ(t.bears_back(0.5), std::cos(phi) * std::cos(phi) > 0.2) << phi;
+    EXPECT_TRUE(t.bears_back(0));
+  }
 }
 
 TEST(TissueMotion, NeitherAllocatesNorLocks) {
