@@ -11,7 +11,8 @@ namespace ligature::contact {
 namespace {
 
 constexpr double kLeastDistance = 0.45;  // of the radii's sum
-constexpr double kLeastShare = 0.8;      // of the distance that two centrelines have
+constexpr double kCurvesCut = 0.25;      // likewise: that much nearer each other curves may be than polylines, and more
+constexpr double kLeastShare = 0.8;      // of the distance beyond that which two centrelines have
 constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
 constexpr double kLookedAt = 0.6;        // of the radii's sum: pairs that come no nearer stop nothing
 constexpr double kLookedShare = 0.32;    // likewise of the distance of neighbours
@@ -52,7 +53,9 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
       if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
     const bool neighbours = arc < std::numbers::pi * a.radius;
-    const double least = std::min(kLeastDistance * sum, (neighbours ? kNeighbourShare : kLeastShare) * start);
+    const double kept = neighbours ? 0 : std::min(kCurvesCut * sum, start);
+    const double least =
+        std::min(kLeastDistance * sum, kept + (neighbours ? kNeighbourShare : kLeastShare) * (start - kept));
     const double ends = kArrived * (start - least);
     double here = start, t = 0;
     for (int advance = 0; t < whole; ++advance) {
