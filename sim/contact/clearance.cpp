@@ -11,7 +11,8 @@ namespace ligature::contact {
 namespace {
 
 constexpr double kLeastDistance = 0.45;  // of the radii's sum
-constexpr double kCurvesCut = 0.25;      // likewise: that much nearer each other curves may be than polylines, and more
+constexpr double kCurvesCut = 0.2;  // likewise: by which curves may be nearer than polylines, kMostCut of each radius
+constexpr double kCurvesApart = 0.25;    // likewise: polylines that are farther apart than that never come as near
 constexpr double kLeastShare = 0.8;      // of the distance beyond that which two centrelines have
 constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
 constexpr double kLookedAt = 0.6;        // of the radii's sum: pairs that come no nearer stop nothing
@@ -53,7 +54,7 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
       if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
     const bool neighbours = arc < std::numbers::pi * a.radius;
-    const double kept = neighbours ? 0 : std::min(kCurvesCut * sum, start);
+    const double kept = neighbours || start <= kCurvesCut * sum ? 0 : std::min(kCurvesApart * sum, start);
     const double least =
         std::min(kLeastDistance * sum, kept + (neighbours ? kNeighbourShare : kLeastShare) * (start - kept));
     const double ends = kArrived * (start - least);

@@ -2,10 +2,11 @@
 /// How far strands may move before they come too near each other: conservative advancement.
 ///
 /// While all vertices move straight from x to x1 the distance between two centrelines may not fall below
-/// min(kLeastDistance (radius_a + radius_b), kLeastShare of what it was): surfaces may press into each other for the
-/// while of one iteration, which the next one mends, but centrelines stay apart, and so well apart that the side on
-/// which one lies of the other is never in doubt. Centrelines that are nearer than that may go apart, and together by
-/// next to nothing.
+/// kLeastDistance (radius_a + radius_b): surfaces may press into each other for the while of one iteration, which the
+/// next one mends, but centrelines stay apart, and so well apart that the side on which one lies of the other is never
+/// in doubt. Centrelines that are nearer may go together by a part of what they have above kCurvesApart (radius_a +
+/// radius_b): the smooth curves, on which contacts are found, cut corners by less than that, and so do not pass each
+/// other unseen. Where they may have, (kCurvesCut) already, centrelines keep kLeastShare of their distance.
 #include <vector>
 
 #include "sim/contact/strand.hpp"

@@ -14,8 +14,8 @@ namespace {
 // Sharpness at which contacts of a kind begin and end, of edges no longer than the strands are wide.
 constexpr double kCrossingFrom = 0.9, kCrossingTo = 0.75, kPressedTo = 0.4;
 constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
-constexpr double kOnePlace = 0.5;       // edges: crossings nearer than that along both strands are one
-constexpr double kOneSide = 1.5;        // edges: a vertex has one place within that of the other strand
+constexpr double kOnePlace = 0.5;       // edges, no longer than strands are wide: crossings nearer along both are one
+constexpr double kOneSide = 1.5;        // likewise: a vertex has one place within that of the other strand
 constexpr double kMostRun = 2.0;        // edges that a place is followed by
 constexpr double kBorderReach = 0.075;  // of the radii: a bend that closes on itself is looked at from there
 constexpr double kDipPart = 0.2;   // of what a dip changes, from step to step: a force does not act where the strands
@@ -170,6 +170,13 @@ double sharpness_unit(const Strand& a, const Strand& b, const EdgePair& pair) no
   return std::min(1.0, (a.thickest(pair.edge_a) + b.thickest(pair.edge_b)) / a.length_of(pair.edge_a));
 }
 
+// The width of both strands, in edges; 1 where those are no longer. Round a corner of edges that are, two places may
+// touch that are no half edge apart.
+double width_in_edges(const Strand& a, const Strand& b, const StrandContact& c) noexcept {
+  const double longest = std::max(a.length_of(c.pair.edge_a), b.length_of(c.pair.edge_b));
+  return std::min(1.0, (a.thickest(c.pair.edge_a) + b.thickest(c.pair.edge_b)) / longest);
+}
+
 /// Sum of both radii where the contact is.
 double radii_at(const Strand& a, const Strand& b, const StrandContact& c) noexcept {
   return a.radius_at(c.pair.edge_a, c.sa) + b.radius_at(c.pair.edge_b, c.sb);
@@ -302,7 +309,7 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
     bool found = false;
     visit_known(strands, c, [&](const StrandContact& k) {
       found |= k.kind == c.kind && k.pair.edge_a == c.pair.edge_a && k.sa == c.sa &&
-               std::abs(difference(b, k.pair.edge_b, k.sb, c.pair.edge_b, c.sb)) < kOneSide;
+               std::abs(difference(b, k.pair.edge_b, k.sb, c.pair.edge_b, c.sb)) < kOneSide * width_in_edges(a, b, k);
     });
     return found;
   };
@@ -339,8 +346,9 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
     place(a, at_u, c.pair.edge_a, c.sa);
     place(b, at_v, c.pair.edge_b, c.sb);
     bool found = false;
-    visit_known(strands, c,
-                [&](const StrandContact& k) { found |= k.kind == c.kind && way(strands, c, k).within(kOnePlace); });
+    visit_known(strands, c, [&](const StrandContact& k) {
+      found |= k.kind == c.kind && way(strands, c, k).within(kOnePlace * width_in_edges(a, b, c));
+    });
     return found;
   };
   constexpr double kGuess = 0.6;  // of the sharpness that is needed: the edges' places are not the curves'
@@ -363,8 +371,9 @@ void StrandContacts::merge(const Strand* strands) noexcept {
   for (std::size_t i = 0; i < contacts_.size(); ++i) {
     const StrandContact c = contacts_[i];
     const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
-    const double limit_a = c.kind == StrandContact::Kind::beside ? 0.1 : 0.3 * kOnePlace;
-    const double limit_b = c.kind == StrandContact::Kind::beside ? 0.3 : 0.3 * kOnePlace;
+    const double width = width_in_edges(a, b, c);
+    const double limit_a = c.kind == StrandContact::Kind::beside ? 0.1 : 0.3 * kOnePlace * width;
+    const double limit_b = c.kind == StrandContact::Kind::beside ? 0.3 * width : 0.3 * kOnePlace * width;
     bool same = false;
     for (std::size_t j = kept; j-- > 0 && !same;) {
       const StrandContact& other = contacts_[j];

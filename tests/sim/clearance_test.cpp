@@ -11,6 +11,7 @@
 #include "sim/base/random.hpp"
 #include "sim/contact/edge_places.hpp"
 #include "sim/contact/round_cone.hpp"
+#include "sim/contact/smooth_curve.hpp"
 #include "tests/sim/strand_scenes.hpp"
 #include "tests/support/rt_guard.hpp"
 
@@ -31,16 +32,17 @@ double distance_at(const Scene& scene, const EdgePair& pair, double t) {
       .distance;
 }
 
-/// As clearance.hpp says: 0.45 of both radii, or the share of what it was.
+/// As clearance.hpp says: 0.45 of both radii, or the share of what it has above 0.25 of them.
 double least_of(const Scene& scene, const EdgePair& pair) {
   const Strand &a = scene.strands[pair.strand_a], &b = scene.strands[pair.strand_b];
-  double share = 0.8;
+  const double radii = a.radius + b.radius, start = distance_at(scene, pair, 0);
+  double share = 0.8, kept = start > 0.2 * radii ? std::min(0.25 * radii, start) : 0;
   if (pair.strand_a == pair.strand_b) {
     double arc = a.arc_between(pair.edge_a, pair.edge_b);
     if (a.closed) arc = std::min(arc, a.arc_round(pair.edge_a, pair.edge_b));
-    if (arc < std::numbers::pi * a.radius) share = 0.3;
+    if (arc < std::numbers::pi * a.radius) share = 0.3, kept = 0;
   }
-  return std::min(0.45 * (a.radius + b.radius), share * distance_at(scene, pair, 0));
+  return std::min(0.45 * radii, kept + share * (start - kept));
 }
 
 std::vector<EdgePair> all_pairs(const Scene& scene) {
@@ -101,6 +103,28 @@ TEST(Clearance, KeepsTheDistanceOfEveryPairAndNoMore) {
   EXPECT_GT(whole, 30);
   EXPECT_GT(shortened, 30);
   EXPECT_LE(20 * early, shortened);  // a pair may take so many advances that it stops on its way
+}
+
+TEST(Clearance, LetsCurvesNeverMeetHoweverOftenStrandsArePressedTogether) {
+  // Hooked into each other: the curves are on the inner sides of the corners.
+  for (const double edge : {1.0, 4.0, 12.0}) {
+    Scene scene;
+    const double l = kRadius * edge, rise = 0.4 * l;
+    scene.add({{-l, 0, rise}, {0, 0, 0}, {l, 0, rise}}, false);
+    scene.add({{0, -l, kRadius - rise}, {0, 0, kRadius}, {0, l, kRadius - rise}}, false);
+    scene.copy_ends();
+    scene.ready();
+    for (Strand& strand : scene.strands) strand.radius = kRadius, strand.rest_length = l;
+    Clearance clearance(10, 100);
+    for (int iteration = 0; iteration < 300; ++iteration) {
+      for (std::size_t i = 0; i < 3; ++i) scene.x1[1][i] = scene.x[1][i] - Vector3d(0, 0, 0.5 * kRadius);
+      const double fraction = clearance.fraction(scene.strands.data(), 2, scene.ends());
+      for (std::size_t i = 0; i < 3; ++i) scene.x[1][i].z() -= fraction * 0.5 * kRadius;
+      const double curves = curve_at(scene.strands[1], 1).p.z() - curve_at(scene.strands[0], 1).p.z();
+      ASSERT_GT(curves, 0.1 * kRadius) << edge << " after " << iteration;
+    }
+    EXPECT_LT(distance_at(scene, {0, 0, 1, 0}, 0), 0.26 * 2 * kRadius) << "as near as they may";
+  }
 }
 
 TEST(Clearance, LetsAThreadSwingHoweverFar) {

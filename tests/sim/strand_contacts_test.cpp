@@ -267,6 +267,36 @@ TEST(StrandContacts, ABendThatLiesOnAStrandHasOneOnEitherSide) {
   }
 }
 
+TEST(StrandContacts, ABendOfLongEdgesThatAStrandLiesAcrossHasOneOnEveryLeg) {
+  // Edges of twelve diameters, places on both legs that are less than half an edge apart.
+  constexpr double kEdge = 2.4;
+  for (double bend : {40.0, 60.0, 80.0})
+    for (double inside : {0.17, 0.2}) {
+      const double a = 0.5 * bend * pi / 180, c = kEdge * std::cos(a), s = kEdge * std::sin(a);
+      const Thread bent{
+          {{-2 * c, -2 * s, 0}, {-c, -s, 0}, {0, 0, 0}, {c, -s, 0}, {2 * c, -2 * s, 0}}, false, kRadius, kEdge};
+      const Vector3d middle(0, -inside, 0.19);
+      const Thread across{{middle - Vector3d(1.5 * kEdge, 0, 0), middle - Vector3d(0.5 * kEdge, 0, 0),
+                           middle + Vector3d(0.5 * kEdge, 0, 0), middle + Vector3d(1.5 * kEdge, 0, 0)},
+                          false,
+                          kRadius,
+                          kEdge};
+      Finder f({bent, across});
+      for (int look = 0; look < 2; ++look) {
+        const auto& found = f.look(0.02);
+        ASSERT_EQ(found.size(), 2u) << bend << " " << inside;
+        for (const StrandContact& on : found) {
+          EXPECT_EQ(on.kind, Kind::crossing);
+          EXPECT_NEAR(on.gap, middle.z() - 2 * kRadius, 1e-9);
+          EXPECT_NEAR(std::abs(u_of(on) - 2), inside / s, 1e-9);
+        }
+        EXPECT_LT(std::abs(u_of(found[0]) - u_of(found[1])), 0.5) << "hidden by each other";
+        EXPECT_LT(std::abs(v_of(found[0]) - v_of(found[1])), 0.5);
+        f.contacts.remember();
+      }
+    }
+}
+
 TEST(StrandContacts, TwoBendsThatTouchWithTheirOuterSidesHaveOne) {
   const Thread below{{{-1, 0, -0.4}, {0, 0, 0}, {1, 0, -0.4}}, false, kRadius, 1.0};
   const double up = 2 * kRadius - 2 * kMostCut * kRadius;
