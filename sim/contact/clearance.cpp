@@ -12,12 +12,14 @@ namespace {
 
 constexpr double kLeastDistance = 0.45;  // of the radii's sum
 constexpr double kCurvesCut = 0.2;  // likewise: by which curves may be nearer than polylines, kMostCut of each radius
-constexpr double kCurvesApart = 0.25;    // likewise: polylines that are farther apart than that never come as near
-constexpr double kLeastShare = 0.8;      // of the distance beyond that which two centrelines have
-constexpr double kNeighbourShare = 0.3;  // likewise of neighbours along a strand, which bending brings near
-constexpr double kLookedAt = 0.6;        // of the radii's sum: pairs that come no nearer stop nothing
-constexpr double kLookedShare = 0.32;    // likewise of the distance of neighbours
-constexpr double kArrived = 0.02;        // of the distance above the bound that ends the advance
+constexpr double kCurvesApart = 0.25;      // likewise: polylines that are farther apart than that never come as near
+constexpr double kLeastShare = 0.8;        // of the distance beyond that which two centrelines have
+constexpr double kNeighbourShare = 0.3;    // likewise of neighbours along a strand, which bending brings near
+constexpr double kNeighboursApart = 0.02;  // of the radii's sum: folded up, they come no nearer
+constexpr double kLookedAt = 0.6;          // of the radii's sum: pairs that come no nearer stop nothing
+constexpr double kLookedShare = 0.32;      // likewise of the distance of neighbours
+constexpr double kLookedLeast = 0.025;     // ... but at least of the radii's sum
+constexpr double kArrived = 0.02;          // of the distance above the bound that ends the advance
 constexpr int kMostAdvances = 40;
 
 double distance(const Vector3d& p0, const Vector3d& p1, const Vector3d& q0, const Vector3d& q1) {
@@ -34,6 +36,7 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
   what.neighbour_radii = std::numbers::pi;
   what.neighbour_reach = kLookedAt * 2;
   what.neighbour_share = kLookedShare;
+  what.neighbour_least = kLookedLeast * 2;
   if (!near_.find_nearer(strands, count, x1, what)) return 0;
   double whole = 1;
   for (const EdgePair& pair : near_.pairs()) {
@@ -54,9 +57,10 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
       if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
     const bool neighbours = arc < std::numbers::pi * a.radius;
-    const double kept = neighbours || start <= kCurvesCut * sum ? 0 : std::min(kCurvesApart * sum, start);
-    const double least =
-        std::min(kLeastDistance * sum, kept + (neighbours ? kNeighbourShare : kLeastShare) * (start - kept));
+    const double apart = neighbours ? kNeighboursApart : kCurvesApart;
+    const double kept = !neighbours && start <= kCurvesCut * sum ? 0 : std::min(apart * sum, start);
+    const double share = neighbours ? kNeighbourShare : kLeastShare;
+    const double least = std::min(kLeastDistance * sum, kept + share * (start - kept));
     const double ends = kArrived * (start - least);
     double here = start, t = 0;
     for (int advance = 0; t < whole; ++advance) {

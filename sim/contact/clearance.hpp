@@ -20,8 +20,8 @@ class Clearance {
 
   /// The largest part of the motion, up to 1, that keeps the distance: a lower bound. x1: one array a strand, where its
   /// vertices would end. Pairs of edges that share a vertex are not looked at; neighbours along a strand that may not
-  /// touch (see StrandContacts) only have to keep kNeighbourShare of their distance. @returns 0 when there were too
-  /// many pairs to be sure.
+  /// touch (see StrandContacts) only have to keep kNeighbourShare of their distance, and kNeighboursApart (radius_a +
+  /// radius_b). @returns 0 when there were too many pairs to be sure.
   /// @rt bounded by pairs, no allocation
   double fraction(const Strand* strands, std::size_t count, const Vector3d* const* x1) noexcept;
 

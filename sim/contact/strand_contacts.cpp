@@ -22,6 +22,7 @@ constexpr double kDipPart = 0.2;   // of what a dip changes, from step to step: 
                                    // are nearest, and would not settle if it were followed at once
 constexpr double kHeirNear = 1.5;  // edges
 constexpr double kSideNear = 0.5;  // of the radii: where the side of before counts
+constexpr double kSideRun = 0.25;  // of the radii: of a place that runs along its strands by more it does not
 constexpr double kFadeFrom = 0.05, kFadeTo = 0.03;  // of the radii: where the normal of before counts
 constexpr double kOpposite = -0.5;                  // cosine between normals
 
@@ -183,13 +184,15 @@ double radii_at(const Strand& a, const Strand& b, const StrandContact& c) noexce
 }
 
 // The normal that belongs to a distance vector, and the gap along it. @param former zero where there was none
-void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& former, StrandContact& c) noexcept {
+// @param near [radii] the side of before counts where centrelines are nearer
+void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& former, double near,
+                StrandContact& c) noexcept {
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
   const double radii = radii_at(a, b, c), d = apart.norm();
   const Vector3d here = d > 1e-9 * radii ? (apart / d).eval() : Vector3d::Zero().eval();
   if (former.isZero(0)) {
     c.normal = d > 1e-9 * radii ? here : any_side(along(a, c.pair.edge_a), along(b, c.pair.edge_b));
-  } else if (d >= kSideNear * radii) {
+  } else if (d >= near * radii) {
     c.normal = here;
   } else {
     const double fade = std::clamp((d / radii - kFadeTo) / (kFadeFrom - kFadeTo), 0.0, 1.0);
@@ -242,10 +245,13 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
   }
   sharp = beside || !now.ended ? now.sharp : 1;
   bordered = now.bordered;
+  // One that has run along a strand may have gone round a bend: then another direction is no other side.
+  const double run =
+      std::abs(now.u - u) * a.length_of(c.pair.edge_a) + std::abs(now.v - v) * b.length_of(c.pair.edge_b);
   if (!beside) place(a, now.u, c.pair.edge_a, c.sa);
   place(b, now.v, c.pair.edge_b, c.sb);
   const Vector3d former = c.normal;
-  set_normal(strands, now.apart, former, c);
+  set_normal(strands, now.apart, former, run > kSideRun * radii_at(a, b, c) ? kFadeFrom : kSideNear, c);
   if (first_ && beside) c.dip += kDipPart * (now.dip - c.dip);
   c.force = turned(c.force, former, c.normal);
   return true;
@@ -322,7 +328,7 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
                    : now.sharp > kBesideFrom * sharpness_unit(a, b, c.pair) || now.apart.norm() > radii + reach)
     return;
   if (known(now.v)) return;
-  set_normal(strands, now.apart, Vector3d::Zero(), c);
+  set_normal(strands, now.apart, Vector3d::Zero(), kSideNear, c);
   c.dip = now.dip;
   add(c);
 }
@@ -361,7 +367,7 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
   place(a, now.u, c.pair.edge_a, c.sa);
   place(b, now.v, c.pair.edge_b, c.sb);
   if (now.apart.norm() > radii_at(a, b, c) + reach || known(now.u, now.v)) return;
-  set_normal(strands, now.apart, Vector3d::Zero(), c);
+  set_normal(strands, now.apart, Vector3d::Zero(), kSideNear, c);
   add(c);
 }
 

@@ -132,6 +132,7 @@ struct SweptPairs::Bound {
   float neighbours = 0;  ///< arc between of neighbours: less than this [mm]
   float reach = 0;       ///< of them [mm]
   float share = 0;       ///< of the distance of their nearer ends; 0: any
+  float least = 0;       ///< ... but at least that
   float left_out = -1;   ///< arc with which they are left out: no more than this between their places [mm]
   float round = 0;       ///< arc of the whole ring, or very much [mm]
   float going_on = 0;    ///< least advance of an edge along a stretch, of its rest length; 0: there are no stretches
@@ -352,6 +353,7 @@ SweptPairs::Bound SweptPairs::bound_of(const Strand& strand, const Nearness& wha
   bound.neighbours = bounded(arc - rounding_);
   bound.reach = bounded(std::min(what.reach, what.neighbour_reach * h));
   bound.share = bounded(what.neighbour_share);
+  bound.least = bounded(what.neighbour_least * h);
   bound.left_out = bounded(what.least_arc * thinnest - rounding_);
   if (strand.closed) bound.round = bounded(strand.arc_round(0, 0) + strand.length_of(0));
   // Neighbours are proven apart by their arc where they have some, else by what they had at the start.
@@ -496,7 +498,7 @@ unsigned SweptPairs::not_apart(std::size_t asking, std::size_t lane, std::size_t
       Lanes near = spread(bound->reach);
       if (bound->share > 0) {
         const Lanes3 ends = {q0.x - r0.x, q0.y - r0.y, q0.z - r0.z};
-        near = less(near, bound->share * root(dot(ends, ends)));
+        near = less(near, more(spread(bound->least), bound->share * root(dot(ends, ends))));
       }
       far = neighbours ? near : far;
     }

@@ -36,6 +36,7 @@ struct Nearness {
   double neighbour_reaches = 0;  ///< ... or times `reach` if that is more
   double neighbour_reach = 0;    ///< of neighbours, where `reach` is more [radii]
   double neighbour_share = 0;    ///< and no more than that part of what their nearer ends have at the start; 0: any
+  double neighbour_least = 0;    ///< ... but no less than that [radii]
   double least_arc = 0;          ///< of neighbours only places with so much arc between them count [radii]
 };
 

@@ -40,7 +40,7 @@ double least_of(const Scene& scene, const EdgePair& pair) {
   if (pair.strand_a == pair.strand_b) {
     double arc = a.arc_between(pair.edge_a, pair.edge_b);
     if (a.closed) arc = std::min(arc, a.arc_round(pair.edge_a, pair.edge_b));
-    if (arc < std::numbers::pi * a.radius) share = 0.3, kept = 0;
+    if (arc < std::numbers::pi * a.radius) share = 0.3, kept = std::min(0.02 * radii, start);
   }
   return std::min(0.45 * radii, kept + share * (start - kept));
 }
@@ -125,6 +125,26 @@ TEST(Clearance, LetsCurvesNeverMeetHoweverOftenStrandsArePressedTogether) {
     }
     EXPECT_LT(distance_at(scene, {0, 0, 1, 0}, 0), 0.26 * 2 * kRadius) << "as near as they may";
   }
+}
+
+TEST(Clearance, LetsNoFoldCloseHoweverOftenItIsPressed) {
+  // Edges 0 and 2 are neighbours, which bending may bring near.
+  Scene scene;
+  const double l = 2 * kRadius;
+  scene.add({{0, 0, 0}, {l, 0, 0}, {0.5 * l, 0.8 * l, 0}, {0.5 * l, 0.3 * l, 0}}, false);
+  scene.copy_ends();
+  scene.ready();
+  scene.strands[0].radius = kRadius, scene.strands[0].rest_length = l;
+  Clearance clearance(10, 100);
+  for (int iteration = 0; iteration < 300; ++iteration) {
+    scene.x1 = scene.x;
+    scene.x1[0][3].y() -= 0.5 * l;
+    scene.to[0] = scene.x1[0].data();
+    const double fraction = clearance.fraction(scene.strands.data(), 1, scene.ends());
+    scene.x[0][3] += fraction * (scene.x1[0][3] - scene.x[0][3]);
+    ASSERT_GE(distance_at(scene, {0, 0, 0, 2}, 0), 0.02 * 2 * kRadius - 1e-12) << iteration;
+  }
+  EXPECT_LT(distance_at(scene, {0, 0, 0, 2}, 0), 0.03 * 2 * kRadius);
 }
 
 TEST(Clearance, LetsAThreadSwingHoweverFar) {
