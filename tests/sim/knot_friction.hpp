@@ -87,6 +87,14 @@ inline constexpr double kSliding = 3.4;                 ///< of each loaded end,
 inline constexpr double kBallDiameters = 6;             ///< the ties measured here are within 4
 inline constexpr double kFrom_mm = 5.5, kTo_mm = 19.5;  ///< of a shipped thread: what is tied, legs and tails of 25 d
 
+/// Tails outside a ball round the tie, {} when its threads have come apart. [mm]
+inline std::optional<std::array<double, 2>> tails(const Knot& knot) {
+  const auto c = knot.curves();
+  const auto middle = middle_of_tie(c, 1.3 * knot.diameter());
+  if (!middle) return {};
+  return outside(c, *middle, kBallDiameters * knot.diameter()).tail;
+}
+
 /// The stretch of a polyline between two arc lengths.
 inline std::vector<Vec3> stretch_of(const std::vector<Vec3>& points, double from, double to) {
   std::vector<Vec3> out;

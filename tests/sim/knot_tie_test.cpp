@@ -1,18 +1,8 @@
 /// Two-thread ties: which hold, which open.
-#include <numbers>
-
 #include "tests/sim/knot_friction.hpp"
 
 namespace ligature::world {
 namespace {
-
-/// Tails outside a ball round the tie, {} when its threads have come apart. [mm]
-std::optional<std::array<double, 2>> tails(const Knot& knot) {
-  const auto c = knot.curves();
-  const auto middle = middle_of_tie(c, 1.3 * knot.diameter());
-  if (!middle) return {};
-  return outside(c, *middle, kBallDiameters * knot.diameter()).tail;
-}
 
 TEST(ReefOfTenZero, HoldsItsLoad) {
   Knot knot(shipped_knot("reef_10_0"));
