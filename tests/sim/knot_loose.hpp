@@ -14,6 +14,7 @@ struct Pull {
   double seconds = 0.5;
   double drag = 4e-6;       ///< a tenth of air's: at air's the fluid takes 1 % of the force [uN s/mm^2]
   double segment_mm = 0.1;  ///< 4 diameters
+  double thinner = 1;       ///< times thinner than 10-0, as stiff: the same loop is so many times looser
 };
 
 struct Pulled {
@@ -30,7 +31,7 @@ inline Pulled pull(const Pull& p) {
   config::Scenario s = shipped_knot("loose_overhand_" + std::to_string(p.winding));
   s.params.friction.thread_thread = p.friction;
   ThreadParams& thread = s.params.threads[0];
-  thread.material.drag = p.drag, thread.segment_mm = p.segment_mm;
+  thread.material.drag = p.drag, thread.segment_mm = p.segment_mm, thread.diameter_mm /= p.thinner;
   s.capacity.vertices = 9000;
   if (!p.tighten)
     for (ClampParams& clamp : thread.clamps) clamp.velocity = -1.0 * clamp.velocity;

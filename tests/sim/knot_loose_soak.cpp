@@ -23,6 +23,15 @@ INSTANTIATE_TEST_SUITE_P(Pull, LooseOverhand,
                                          Pull{1, 0.01, false}, Pull{1, 0.02, false}, Pull{2, 0.0, true},
                                          Pull{2, 0.01, true}, Pull{2, 0.005, false}));
 
+// At a friction of 0.1 the formula asks for a loop ten times looser: there its next order is 6 %, and not 12.
+TEST(LooserOverhand, TightenedAtAFrictionOf01HasTheForceOfTheory) {
+  const Pulled p = pull(
+      {.winding = 1, .friction = 0.1, .tighten = true, .seconds = 2, .drag = 4e-9, .segment_mm = 0.035, .thinner = 10});
+  EXPECT_LT(p.h_over_r, 1e-4);
+  EXPECT_NEAR(p.force, p.leading, 0.05 * p.leading) << "leading order";
+  EXPECT_NEAR(p.force, p.next_order, 0.05 * p.next_order) << "next order";
+}
+
 class ReleasedOverhand : public testing::TestWithParam<int> {};
 
 TEST_P(ReleasedOverhand, OpensOnlyToTheRadiusOfTheory) {
