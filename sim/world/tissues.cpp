@@ -200,7 +200,7 @@ void World::State::pierce(StepReport& report) noexcept {
     const auto& touches = coupled[0].bodies().contacts();
     for (const contact::BodyContact& b : touches) {
       const contact::StrandContact& c = b.contact;
-      if (c.pair.strand_a != k || c.pair.edge_b < rigid || b.vertex != point) continue;
+      if (c.pair.strand_a != k || !all_bodies().soft_of(c.pair.edge_b) || b.vertex != point) continue;
       const TissueParams& wall = params.tissues[c.pair.edge_b - rigid];
       // A wall that is dented touches what lies next to the point, too.
       double pressed = 0;
