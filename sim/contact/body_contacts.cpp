@@ -196,8 +196,8 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
           at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
           if (b >= bodies.tools)
-            push_along_plane(bodies, body, curve_at(s, i + d).p,
-                             s.radius_at(static_cast<std::size_t>(edge), u - edge), at);
+            push_along_plane(bodies, body, curve_at(s, i + d).p, s.radius_at(static_cast<std::size_t>(edge), u - edge),
+                             at);
           if (at.gap > reach) continue;
           if (soft) at.on = {surface.triangle, soft->surface().weights(surface.triangle, surface.point)};
           if (contacts_.size() == most_) {

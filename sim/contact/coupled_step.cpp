@@ -548,10 +548,9 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
   part = std::min(part, look_tissues(bodies_, {fraction, false}).fraction);
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
-    part = std::min(
-        part,
-        look(strands, count, trial_of_.data(), bodies_, {.at = ObstacleLook::At::others, .until = until, .give = fraction})
-            .fraction);
+    part = std::min(part, look(strands, count, trial_of_.data(), bodies_,
+                               {.at = ObstacleLook::At::others, .until = until, .give = fraction})
+                              .fraction);
   }
   if (part >= 1) return fraction;
   ++out.prevented;
@@ -582,8 +581,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   parts = std::min(parts, std::max(1, settings.step.iterations / 2));
   double motion = parts > 0 ? 0.0 : 1.0;
   double body_furthest = 0;
-  for (std::size_t b = 0; b < bodies_.count; ++b)
-    body_furthest = std::max(body_furthest, bodies_.body[b]->travel());
+  for (std::size_t b = 0; b < bodies_.count; ++b) body_furthest = std::max(body_furthest, bodies_.body[b]->travel());
   const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   // What fraction of the prescribed motion will be made after the next linearisation.
@@ -721,8 +719,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       if (row.of == Row::Of::tool || row.of == Row::Of::tissue) continue;
       const StrandContact& c = contact_of(row);
       double part = 1;  // round a tool the normal turns less than round a strand
-      if (tool_of(c, row) != kNoTool)
-        part = diameter / (diameter + 2 * bodies_.body[c.pair.edge_b]->half_thickness());
+      if (tool_of(c, row) != kNoTool) part = diameter / (diameter + 2 * bodies_.body[c.pair.edge_b]->half_thickness());
       most_slid = std::max(most_slid, part * relative(c, row, systems).norm());
     }
     // The trust region: moves for which places and normals of the contacts stay good.

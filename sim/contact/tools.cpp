@@ -129,6 +129,14 @@ double Tools::furthest() const noexcept {
   return std::sqrt(most);
 }
 
+double Tools::behind() const noexcept {
+  double most = 0;
+  for (const std::size_t k : active_)
+    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
+      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
+  return std::sqrt(most);
+}
+
 double Tools::least_radius() const noexcept {
   double least = 1e9;
   for (const Strand& s : strands_) least = std::min(least, s.thinnest);

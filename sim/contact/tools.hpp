@@ -51,6 +51,8 @@ class Tools {
   void place(double part) noexcept;
   double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
   double least_radius() const noexcept;
+  /// How far they are still from where they were led, for something was in the way [mm].
+  double behind() const noexcept;
   /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
   std::size_t find(double part, const Bodies& bodies, double reach) noexcept;
   /// pair = {number among strands(), edge, kNoStrand, body}

@@ -29,7 +29,7 @@ struct ForcepsModel {
   double grasp_opening = 0.026, release_opening = 0.039;  ///< [rad]
   double grasp_reach = 3.0;                               ///< [mm]
   double grip_force = 3e5;                                ///< [uN]
-  double hand_stiffness = 2e5;                            ///< of each arm against tissue, hand included [uN/mm]
+  double hand_stiffness = 2e5;                            ///< of each arm, hand included [uN/mm]
   double max_speed = 400;                                 ///< [mm/s]
   double max_turn = 40;                                   ///< [rad/s]
   double max_opening_rate = 7;                            ///< [rad/s]

@@ -28,7 +28,8 @@ void World::State::spare_held() noexcept {
     for (const Held& h : grasps[f].held) {
       const rod::RodModel& model = threads[h.thread].model;
       const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
-      const double aside = std::sqrt((2 * jaw + own) * own) / model.edge_length(h.vertex < model.edges() ? h.vertex : h.vertex - 1);
+      const double aside =
+          std::sqrt((2 * jaw + own) * own) / model.edge_length(h.vertex < model.edges() ? h.vertex : h.vertex - 1);
       const double from = h.vertex - aside - 1, to = h.vertex + aside + 1;
       for (std::size_t arm = 0; arm < kArms; ++arm)
         spared.push_back({h.thread, static_cast<std::uint32_t>(obstacles.size() + kArms * f + arm), from, to, 0});

@@ -204,7 +204,7 @@ struct ForcepsParams {
   double release_opening_rad = 0.039;  ///< ... and lets go above (hysteresis)
   double grasp_reach_mm = 3.0;         ///< how far behind the tip the gripping faces reach
   double grip_force = 3e5;             ///< pulled harder than this, a grasped thread slides through the jaws [uN]
-  double hand_stiffness = 2e5;         ///< of each arm against tissue, the hand behind it [uN/mm]
+  double hand_stiffness = 2e5;         ///< of each arm, the hand behind it [uN/mm]
   double max_speed_mm_per_s = 400;     ///< the jaws follow the hand no faster; a jump of the tracking is caught up
   double max_turn_rad_per_s = 40;      ///< likewise for their direction (about the tip) ...
   double max_opening_rad_per_s = 7;    ///< ... and their opening
