@@ -272,6 +272,9 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   w.schedule = read_schedule(root, w);
   w.cuts = read_cuts(root, w);
   s.exercise = read_exercise(root, w);
+  // A cut of the scripted trainee takes memory as one of hands does, and either hand may hold a thread then.
+  if (s.exercise && s.capacity.cuts == 0)
+    s.capacity.cuts = std::min<std::size_t>(2 * s.exercise->cuts_s.size(), world::kMostHandCuts);
 
   Table jaws = root.get_table("forceps_jaws");
   w.forceps.fill(read_jaws(jaws));

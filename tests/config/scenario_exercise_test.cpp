@@ -23,6 +23,12 @@ std::string refusal(const std::string& exercise, const std::string& capacity = "
   return read ? "" : read.error().message;
 }
 
+TEST(ScenarioExercise, ItsCutsTakeMemoryByThemselves) {
+  const auto read = parse_scenario(scene(kWho + "cuts_s = [8.5, 9]\n", ""), "x.toml");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->capacity.cuts, 4u) << "two, by either hand";
+}
+
 TEST(ScenarioExercise, IsReadInSimsUnits) {
   const auto read =
       parse_scenario(scene(kWho + "name = \"Stitch\"\ntail_mm = 7\nthrows = \"2=1\"\nends_mm = 3\ntear_force_mn = 200\n"
