@@ -16,10 +16,14 @@ constexpr double kCurvesApart = 0.25;      // likewise: polylines that are farth
 constexpr double kLeastShare = 0.8;        // of the distance beyond that which two centrelines have
 constexpr double kNeighbourShare = 0.3;    // likewise of neighbours along a strand, which bending brings near
 constexpr double kNeighboursApart = 0.02;  // of the radii's sum: folded up, they come no nearer
-constexpr double kLookedAt = 0.6;          // of the radii's sum: pairs that come no nearer stop nothing
-constexpr double kLookedShare = 0.32;      // likewise of the distance of neighbours
-constexpr double kLookedLeast = 0.025;     // ... but at least of the radii's sum
-constexpr double kArrived = 0.02;          // of the distance above the bound that ends the advance
+// Nearer than that already, they keep so much of what they have beyond the last distance: they may go on, and apart.
+constexpr double kCurvesLast = 0.225, kNeighboursLast = 0.015;  // of the radii's sum
+constexpr double kLastShare = 0.95;
+constexpr double kMostKept = 1 - 1e-6;  // of what they have, or they could never part
+constexpr double kLookedAt = 0.6;       // of the radii's sum: pairs that come no nearer stop nothing
+constexpr double kLookedShare = 0.32;   // likewise of the distance of neighbours
+constexpr double kLookedLeast = 0.025;  // ... but at least of the radii's sum
+constexpr double kArrived = 0.02;       // of the distance above the bound that ends the advance
 constexpr int kMostAdvances = 40;
 
 double distance(const Vector3d& p0, const Vector3d& p1, const Vector3d& q0, const Vector3d& q1) {
@@ -57,10 +61,12 @@ double Clearance::fraction(const Strand* strands, std::size_t count, const Vecto
       if (a.closed) arc = std::min(arc, a.arc_round(i, j));
     }
     const bool neighbours = arc < std::numbers::pi * a.radius;
-    const double apart = neighbours ? kNeighboursApart : kCurvesApart;
-    const double kept = !neighbours && start <= kCurvesCut * sum ? 0 : std::min(apart * sum, start);
-    const double share = neighbours ? kNeighbourShare : kLeastShare;
-    const double least = std::min(kLeastDistance * sum, kept + share * (start - kept));
+    const double apart = neighbours ? kNeighboursApart : kCurvesApart,
+                 last = neighbours ? kNeighboursLast : kCurvesLast;
+    double kept = apart * sum, share = neighbours ? kNeighbourShare : kLeastShare;
+    if (start <= kept) kept = last * sum, share = kLastShare;
+    if (start <= kept) kept = !neighbours && start <= kCurvesCut * sum ? 0 : start;
+    const double least = std::min({kLeastDistance * sum, kept + share * (start - kept), kMostKept * start});
     const double ends = kArrived * (start - least);
     double here = start, t = 0;
     for (int advance = 0; t < whole; ++advance) {

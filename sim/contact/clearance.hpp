@@ -6,7 +6,8 @@
 /// next one mends, but centrelines stay apart, and so well apart that the side on which one lies of the other is never
 /// in doubt. Centrelines that are nearer may go together by a part of what they have above kCurvesApart (radius_a +
 /// radius_b): the smooth curves, on which contacts are found, cut corners by less than that, and so do not pass each
-/// other unseen. Where they may have, (kCurvesCut) already, centrelines keep kLeastShare of their distance.
+/// other unseen. Nearer than that already, they keep nearly all of what they have, and may part; where curves may have
+/// passed each other (kCurvesCut), kLastShare of it.
 #include <vector>
 
 #include "sim/contact/strand.hpp"

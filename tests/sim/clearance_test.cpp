@@ -32,17 +32,21 @@ double distance_at(const Scene& scene, const EdgePair& pair, double t) {
       .distance;
 }
 
-/// As clearance.hpp says: 0.45 of both radii, or the share of what it has above 0.25 of them.
+/// As clearance.hpp says: 0.45 of both radii, or the share of what it has above 0.25 of them; nearer, 0.95 of what it
+/// has above 0.225.
 double least_of(const Scene& scene, const EdgePair& pair) {
   const Strand &a = scene.strands[pair.strand_a], &b = scene.strands[pair.strand_b];
   const double radii = a.radius + b.radius, start = distance_at(scene, pair, 0);
-  double share = 0.8, kept = start > 0.2 * radii ? std::min(0.25 * radii, start) : 0;
+  double apart = 0.25 * radii, last = 0.225 * radii, share = 0.8;
   if (pair.strand_a == pair.strand_b) {
     double arc = a.arc_between(pair.edge_a, pair.edge_b);
     if (a.closed) arc = std::min(arc, a.arc_round(pair.edge_a, pair.edge_b));
-    if (arc < std::numbers::pi * a.radius) share = 0.3, kept = std::min(0.02 * radii, start);
+    if (arc < std::numbers::pi * a.radius) apart = 0.02 * radii, last = 0.015 * radii, share = 0.3;
   }
-  return std::min(0.45 * radii, kept + share * (start - kept));
+  const bool neighbours = share < 0.5;
+  const double kept = start > apart ? apart : start > last ? last : neighbours || start > 0.2 * radii ? start : 0;
+  if (start <= apart) share = 0.95;
+  return std::min({0.45 * radii, kept + share * (start - kept), (1 - 1e-6) * start});
 }
 
 std::vector<EdgePair> all_pairs(const Scene& scene) {
@@ -96,7 +100,8 @@ TEST(Clearance, KeepsTheDistanceOfEveryPairAndNoMore) {
       for (int k = 0; k <= 20; ++k) ASSERT_GE(distance_at(scene, pair, k / 20.0 * fraction), least - 1e-12) << trial;
       // What stopped it has arrived.
       const double end = distance_at(scene, pair, fraction);
-      stopped |= end - least <= 0.05 * (start - least) + 1e-12;
+      // A pair that begins too near has hardly any room: it may stop on its way.
+      stopped |= end - least <= 0.05 * (start - least) + 1e-12 || start - least < 1e-5 * start;
     }
     early += !stopped;
   }
@@ -121,9 +126,11 @@ TEST(Clearance, LetsCurvesNeverMeetHoweverOftenStrandsArePressedTogether) {
       const double fraction = clearance.fraction(scene.strands.data(), 2, scene.ends());
       for (std::size_t i = 0; i < 3; ++i) scene.x[1][i].z() -= fraction * 0.5 * kRadius;
       const double curves = curve_at(scene.strands[1], 1).p.z() - curve_at(scene.strands[0], 1).p.z();
-      ASSERT_GT(curves, 0.1 * kRadius) << edge << " after " << iteration;
+      ASSERT_GT(curves, 0.049 * kRadius) << edge << " after " << iteration;
     }
     EXPECT_LT(distance_at(scene, {0, 0, 1, 0}, 0), 0.26 * 2 * kRadius) << "as near as they may";
+    for (std::size_t i = 0; i < 3; ++i) scene.x1[1][i] = scene.x[1][i] + Vector3d(0, 0, 0.5 * kRadius);
+    EXPECT_EQ(clearance.fraction(scene.strands.data(), 2, scene.ends()), 1) << "apart they may go";
   }
 }
 
@@ -142,9 +149,11 @@ TEST(Clearance, LetsNoFoldCloseHoweverOftenItIsPressed) {
     scene.to[0] = scene.x1[0].data();
     const double fraction = clearance.fraction(scene.strands.data(), 1, scene.ends());
     scene.x[0][3] += fraction * (scene.x1[0][3] - scene.x[0][3]);
-    ASSERT_GE(distance_at(scene, {0, 0, 0, 2}, 0), 0.02 * 2 * kRadius - 1e-12) << iteration;
+    ASSERT_GE(distance_at(scene, {0, 0, 0, 2}, 0), 0.01499 * 2 * kRadius) << iteration;
   }
   EXPECT_LT(distance_at(scene, {0, 0, 0, 2}, 0), 0.03 * 2 * kRadius);
+  scene.x1[0][3] = scene.x[0][3] + Vector3d(0, 0.1 * l, 0);
+  EXPECT_EQ(clearance.fraction(scene.strands.data(), 1, scene.ends()), 1) << "it may open";
 }
 
 TEST(Clearance, LetsAThreadSwingHoweverFar) {
