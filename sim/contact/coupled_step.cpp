@@ -847,9 +847,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([](SoftBody& body) { body.go_back(0); });
     tools_.go_back(0);
     for (std::size_t k = 0; k < count; ++k) {
-      std::copy_n(problems[k].x0->begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+      systems[k].undo();
       systems[k].ask_for(motion);
-      systems[k].carry_state();
     }
   }
   out.motion = motion;

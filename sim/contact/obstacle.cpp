@@ -9,7 +9,9 @@
 namespace ligature::contact {
 namespace {
 
-constexpr int kMostBisections = 40;  // of an edge against a cylinder
+constexpr int kMostBisections = 40;    // of an edge against a cylinder or a cone
+constexpr double kMostGrowth = 0.99;   // of a cone's radius along its axis
+constexpr double kLeastLength = 1e-9;  // of that axis, when its ends pass each other [mm]
 
 // The direction of least length that is at right angles to an axis; any will do.
 Vector3d any_normal(const Vector3d& axis) {
@@ -90,7 +92,9 @@ void Obstacle::move_ends(const Vector3d& from0, const Vector3d& to0, const Vecto
 Vector3d Obstacle::moved(const Vector3d& p, double at) const noexcept {
   if (shape_ != Shape::cone) return moved_;
   const Vector3d a = a_ - (1 - at) * moved_, d = b_ - a_ - (1 - at) * turned_;
-  return moved_ + std::clamp((p - shift_ - a).dot(d) / d.squaredNorm(), 0.0, 1.0) * turned_;
+  return moved_ +
+         std::clamp((p - shift_ - a).dot(d) / std::max(d.squaredNorm(), kLeastLength * kLeastLength), 0.0, 1.0) *
+             turned_;
 }
 
 double Obstacle::travel() const noexcept {
@@ -106,9 +110,10 @@ double Obstacle::most_against(const Vector3d& d, double part) const noexcept {
 // Of the axis: where the growth of the radius along it is the cosine between axis and normal.
 Obstacle::Sphere Obstacle::own_sphere(const Vector3d& p, double at) const noexcept {
   const Vector3d a = a_ - (1 - at) * moved_, d = b_ - a_ - (1 - at) * turned_, r = p - a;
-  const double length = d.norm();
+  const double length = std::max(d.norm(), kLeastLength);
   const Vector3d axis = d / length;
-  const double growth = (radius_to_ - radius_) / length, along = axis.dot(r), off = (r - along * axis).norm();
+  const double growth = std::clamp((radius_to_ - radius_) / length, -kMostGrowth, kMostGrowth), along = axis.dot(r),
+               off = (r - along * axis).norm();
   const double z = std::clamp(along + growth * off / std::sqrt(1 - growth * growth), 0.0, length);
   return {a + z * axis, radius_ + growth * z};
 }

@@ -68,8 +68,10 @@ void Tools::lead(std::size_t tool, const Vector3d* to) noexcept {
 }
 
 void Tools::leave(std::size_t tool) noexcept {
-  tools_[tool].there = false;
-  tools_[tool].body.leave();
+  Tool& t = tools_[tool];
+  t.there = false;
+  t.body.move_ends(t.to.front(), t.to.back(), t.to.front(), t.to.back());  // it does not travel
+  t.body.leave();
 }
 
 bool Tools::given_way() const noexcept {
@@ -93,6 +95,7 @@ void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies
     t.body.stand_aside(t.given, Vector3d::Zero());
     t.free = t.free || (outside(t.from, t.radius, bodies) && outside(t.body, bodies.tools + k, strands, count, bodies));
     if (!t.free) {
+      t.body.move_ends(t.to.front(), t.to.back(), t.to.front(), t.to.back());
       t.body.leave();
       continue;
     }
@@ -133,7 +136,7 @@ double Tools::behind() const noexcept {
   double most = 0;
   for (const std::size_t k : active_)
     for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
-      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
+      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i] - tools_[k].given).squaredNorm());
   return std::sqrt(most);
 }
 

@@ -51,7 +51,7 @@ class Tools {
   void place(double part) noexcept;
   double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
   double least_radius() const noexcept;
-  /// How far they are still from where they were led, for something was in the way [mm].
+  /// How far they are from where they were led, since something was in the way or pushed them aside [mm].
   double behind() const noexcept;
   /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
   std::size_t find(double part, const Bodies& bodies, double reach) noexcept;

@@ -28,11 +28,28 @@ void World::State::spare_held() noexcept {
     for (const Held& h : grasps[f].held) {
       const rod::RodModel& model = threads[h.thread].model;
       const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
-      const double aside =
-          std::sqrt((2 * jaw + own) * own) / model.edge_length(h.vertex < model.edges() ? h.vertex : h.vertex - 1);
-      const double from = h.vertex - aside - 1, to = h.vertex + aside + 1;
-      for (std::size_t arm = 0; arm < kArms; ++arm)
-        spared.push_back({h.thread, static_cast<std::uint32_t>(obstacles.size() + kArms * f + arm), from, to, 0});
+      const double reach = std::sqrt((2 * jaw + own) * own);
+      // In edges, also where they are of different lengths.
+      const auto edges = [&](bool ahead) {
+        double count = 0, arc = 0, last = 1;
+        const std::size_t most = model.edges();
+        for (std::size_t i = h.vertex; arc < reach && count < static_cast<double>(most); ++count) {
+          if (!ahead && i == 0 && !model.closed) break;
+          const std::size_t edge = ahead ? i : i > 0 ? i - 1 : most - 1;
+          if (edge >= most) break;
+          arc += last = model.edge_length(edge);
+          i = ahead ? model.next(edge) : edge;
+        }
+        return count - std::max(0.0, arc - reach) / last + 1;
+      };
+      const double from = h.vertex - edges(false), to = h.vertex + edges(true);
+      const auto round = static_cast<double>(model.edges());
+      for (std::size_t arm = 0; arm < kArms; ++arm) {
+        const auto body = static_cast<std::uint32_t>(obstacles.size() + kArms * f + arm);
+        spared.push_back({h.thread, body, from, to, 0});
+        if (model.closed && from < 0) spared.push_back({h.thread, body, from + round, to + round, 0});
+        if (model.closed && to > round) spared.push_back({h.thread, body, from - round, to - round, 0});
+      }
     }
 }
 
@@ -249,7 +266,7 @@ void World::State::add_tools() {
     soft_bodies.push_back(nullptr);
     curved = true;
   }
-  spared.reserve(kAllArms * instrument::kMostHeld);
+  spared.reserve(2 * kAllArms * instrument::kMostHeld);
 }
 
 void World::State::lead_tools() noexcept {
