@@ -259,6 +259,7 @@ class Session {
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   bool halted_ = false, reset_wanted_ = false, next_wanted_ = false;
+  bool scene_given_ = false;  ///< to physics, which has not given back the one before
   std::uint32_t scenario_ = 0;                            ///< that is shown; physics may be at another for a moment
   bool entering_ = false;                                 ///< the picture is made anew for it
   json attempts_ = json::array();                         ///< at exercises that were left
@@ -575,13 +576,14 @@ void Session::look_after_disk() {
 /// What was done of the exercise, as events, and what is to be done, above the picture.
 void Session::look_after_exercise() {
   std::string line = disk_broken_ ? "RECORDING STOPPED: DISK" : "";
+  const std::uint32_t told = physics_->scenario();  // before the fetch: what was told of the one before is in it then
   const bool fetched = pipeline_->progress.fetch();
   for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
     log_->event(now_s(), "exercise: " + exercise_text(event));
     if (exercise_) exercise_->happened(event, knots_.throws());
   }
   // A scenario without an exercise tells nothing of where it stands.
-  if (const std::uint32_t now = fetched ? pipeline_->progress.front().scenario : physics_->scenario();
+  if (const std::uint32_t now = fetched ? pipeline_->progress.front().scenario : told;
       now != scenario_ && (fetched || !pipeline_->settings.scenes[now].goal))
     enter_scenario(now);
   if (exercise_) {
@@ -638,7 +640,10 @@ std::unique_ptr<FreshScene> Session::make_scene(std::uint32_t of, bool next) {
 
 /// From keys and shell to physics. A scene to begin anew with is made here, where that takes nobody's time.
 void Session::look_after_controls() {
-  delete pipeline_->worn_scene.exchange(nullptr, std::memory_order_acq_rel);
+  if (FreshScene* worn = pipeline_->worn_scene.exchange(nullptr, std::memory_order_acq_rel)) {
+    delete worn;
+    scene_given_ = false;
+  }
   std::vector<Control> asked;
   if (options_.port) asked = options_.port->take_controls();
   unsigned keys = render_->take_keys();
@@ -656,22 +661,25 @@ void Session::look_after_controls() {
       reset_wanted_ = true;
     else if (control == Control::next && setup_.scenarios.size() > 1)
       next_wanted_ = true;
-    else if (control == Control::next)
+    else if (control == Control::next) {
       log_->event(now_s(), "there is no next exercise: the profile names one scenario, [[next]] would name more");
-    else
+      continue;
+    } else
       pipeline_->controls.push(control);
     halted_ = control == Control::pause || (halted_ && control == Control::cut);
   }
   // One at a time: which scenario comes next is known once physics has gone on to the last.
-  if (pipeline_->fresh_scene.load() != nullptr || physics_->scenario() != scenario_) return;
+  if (scene_given_ || physics_->scenario() != scenario_) return;
   const auto next = (scenario_ + 1) % static_cast<std::uint32_t>(setup_.scenarios.size());
   if (next_wanted_) {
     next_wanted_ = reset_wanted_ = false;
     if (!spare_next_) spare_next_ = make_scene(next, true);
+    scene_given_ = spare_next_ != nullptr;
     pipeline_->fresh_scene.store(spare_next_.release(), std::memory_order_release);
   } else if (reset_wanted_) {
     reset_wanted_ = false;
     if (!spare_scene_) spare_scene_ = make_scene(scenario_, false);
+    scene_given_ = spare_scene_ != nullptr;
     pipeline_->fresh_scene.store(spare_scene_.release(), std::memory_order_release);
   } else if (!spare_scene_ && exercise_) {
     spare_scene_ = make_scene(scenario_, false);
@@ -893,6 +901,8 @@ json Session::make_report() {
     report["attempts"] = attempts_;
     if (exercise_)
       for (const json& attempt : exercise_->attempts()) report["attempts"].push_back(attempt);
+  } else if (!attempts_.empty()) {
+    report["attempts"] = attempts_;  // at exercises that were left
   }
   report["picture"] = {{"device", renderer_line_}, {"lost", render_->lost()}, {"made", renderers_made_}};
   report["memory_locked"] = memory_.locked;
