@@ -27,6 +27,31 @@ def quaternion(x, y, z):
     return (*q, (m[k][j] - m[j][k]) / (4 * a))
 
 
+def unit(a):
+    return tuple(x / math.sqrt(sum(c * c for c in a)) for x in a)
+
+
+def between(a, b, u):
+    return tuple(x + u * (y - x) for x, y in zip(a, b))
+
+
+def eased(u):
+    return u * u * (3 - 2 * u)
+
+
+def rolled(v, angle):
+    """A vector turned in the plane of x and z, from x towards z [deg]."""
+    c, s = math.cos(angle * DEG), math.sin(angle * DEG)
+    return (c * v[0] - s * v[2], v[1], s * v[0] + c * v[2])
+
+
+def rolled_quaternion(q, angle):
+    """Likewise an orientation."""
+    s, w = -math.sin(angle * DEG / 2), math.cos(angle * DEG / 2)
+    x, y, z, a = q
+    return (w * x + s * z, w * y + s * a, w * z - s * x, w * a - s * y)
+
+
 class Path:
     """Of one pair of forceps; the rows between which the scenario goes in a straight line."""
 

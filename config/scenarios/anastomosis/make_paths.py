@@ -3,7 +3,7 @@
 
 The right hand picks the needle up near its swage, stands it upright and drives it along its own circle: through the wall
 of the one vessel from outside, through both open ends, and through the wall of the other from inside. The left hand
-takes the point, draws the needle out along the circle and the thread after it.
+takes the point, draws the needle out along the circle and the thread after it. Then the knot (throws.py).
 
 drop_right_path.csv: one who lets the needle fall. torn_*_path.csv: one whose hands pull both ends of a stitch that is
 already there (torn.toml) until the wall tears.
@@ -15,14 +15,16 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from hands import DEG, Path, add, cross, quaternion  # noqa: E402
+from throws import tie  # noqa: E402
 
 # The needle: where its swage lies on the bench, and its arc.
 SWAGE = (0.0, -6.0, 0.036)
 ARC_MM, ARC_DEG = 3.0, 180.0
 RADIUS = ARC_MM / (ARC_DEG * DEG)
 AXIS, TOP = 2.0, 2.5  # of the vessels
-END = 14.0
+PULLED = 13.0
 CUT = 55.0  # at these angles from the lowest place its circle cuts the top of the vessels [deg]
 CENTRE = (0.0, 0.0, TOP + RADIUS * math.cos(CUT * DEG))
 
@@ -96,7 +98,6 @@ def right_and_left():
     _, last, q, _ = right.rows[-1]
     right.to(7.9, last, q, OPEN)
     right.to(8.6, add(last, (-1.0, -8.0, 5.0)), q, WIDE)
-    right.stay(END)
 
     # The left hand steadies the first end, one jaw on either side, while it is pierced.
     steady = (-0.45, 0.0, AXIS - 0.1)
@@ -118,8 +119,9 @@ def right_and_left():
     left.stay(8.0)
     drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN)
     _, out, q, _ = left.rows[-1]
-    left.to(13.0, add(out, (5.0, 0.0, 11.0)), q, SHUT)
-    left.stay(END)
+    left.to(PULLED, add(out, (5.65, 0.0, 12.65)), q, SHUT)
+    cut, done = tie(right, left, PULLED + 0.4)
+    print(f"cuts_s = [{cut:.2f}], done at {done:.2f} s")
     return right, left
 
 
@@ -136,7 +138,7 @@ def dropping():
     right.to(1.6, add(place, (0, 0, 6)), flat, SHUT)
     right.stay(1.8)
     right.stay(1.9, WIDE)
-    right.stay(END)
+    right.stay(PULLED)
     return right
 
 

@@ -1,0 +1,171 @@
+"""The knot of the scripted stitch: two instrument throws of opposite hand, and the cut.
+
+For a throw the right hand holds its closed jaws across the vessels, pointing away from the operator; the left hand, which
+has the needle, lays the long end once round them, rolling so that the thread leaves the needle straight. The right hand
+goes to the short end with the loop on its jaws, takes it and backs out of the loop; then the hands go apart, each to the
+other side. The second throw is the mirror image of the first: a reef.
+"""
+import math
+
+from hands import DEG, add, between, cross, eased, quaternion, rolled, rolled_quaternion, unit
+
+OPEN, WIDE, SHUT = 0.2, 0.6, 0.0  # [deg]
+SWAGE = (6.48, 0.0, 15.25)        # where it is when the thread has been drawn through, ...
+TANGENT = 68.0                    # ... and how the thread runs into it there [deg from x towards z]
+LONG = 13.7                       # of thread from the second vessel to the needle [mm]
+ROUND = 0.5                       # radius of a loop about closed jaws [mm]
+SLACK = 0.5                       # of the long end while it is laid round [mm]
+BEHIND = 3.6                      # the loop's distance from the tips [mm]
+BACK = -8.0                       # y where the right hand waits [mm]
+
+
+def facing(tail):
+    """Jaws that point away from the operator, faces on either side of a thread that runs along `tail`."""
+    x, t = (0.0, 1.0, 0.0), unit((tail[0], 0.0, tail[2]))
+    y = (-t[2], 0.0, t[0])
+    return quaternion(x, y, cross(x, y))
+
+
+def distance_laid(root, centre, angle, length):
+    """Distance from the jaws of a hand in the direction `angle` (counted on) that has laid a thread of this length from
+    `root` over and round them. Places in the plane of x and z."""
+    dx, dz = root[0] - centre[0], root[1] - centre[1]
+    apart, at = math.hypot(dx, dz), math.atan2(dz, dx)
+    first = at + math.acos(ROUND / apart)  # where it comes to the jaws
+
+    def laid(far):
+        turned = angle * DEG - math.acos(ROUND / far) - first
+        if turned <= 0:
+            return math.hypot(centre[0] + far * math.cos(angle * DEG) - root[0],
+                              centre[1] + far * math.sin(angle * DEG) - root[1])
+        return math.sqrt(apart**2 - ROUND**2) + ROUND * turned + math.sqrt(far**2 - ROUND**2)
+
+    low, high = 1.01 * ROUND, 20.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if laid(middle) < length else (low, middle)
+    return low
+
+
+class Hands:
+    def __init__(self, right, left):
+        self.right, self.left = right, left
+        _, self.tip, self.turn, self.opening = right.rows[-1]
+        _, grip, self.left_turn, _ = left.rows[-1]
+        self.grip = add(grip, SWAGE, -1.0)
+        self.swage, self.roll = SWAGE, 0.0
+
+    def move_right(self, begin, end, to, opening=None, turn=None, count=12):
+        tip, wide, from_turn = self.tip, self.opening, self.turn
+        self.tip, self.turn = to, from_turn if turn is None else turn
+        self.opening = wide if opening is None else opening
+        if self.right.rows[-1][0] < begin:
+            self.right.to(begin, tip, from_turn, wide)
+        for k in range(1, count + 1):
+            u = eased(k / count)
+            self.right.to(begin + (end - begin) * k / count, between(tip, to, u), self.turn,
+                          wide + u * (self.opening - wide))
+
+    def left_to(self, t, swage, roll):
+        self.swage, self.roll = swage, roll
+        self.left.to(t, add(swage, rolled(self.grip, roll)), rolled_quaternion(self.left_turn, roll), SHUT)
+
+    def move_left(self, begin, end, to, roll=None, count=12):
+        swage, rolls = self.swage, self.roll
+        if self.left.rows[-1][0] < begin:
+            self.left_to(begin, swage, rolls)
+        for k in range(1, count + 1):
+            u = eased(k / count)
+            self.left_to(begin + (end - begin) * k / count, between(swage, to, u),
+                         rolls if roll is None else rolls + u * (roll - rolls))
+
+
+def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1):
+    """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; root: where the long
+    end begins; end, tail: where the short one ends, and its direction there; length: of the long one; take: how far from its
+    end the short one is taken, deep: how far behind the tips.
+    @returns when it has been drawn through"""
+    # In the mirror, x -> side x.
+    centre = (side * end[0] - 0.55, end[2] + above)
+    tail = unit(tail)
+
+    def place(angle, far):
+        return (side * (centre[0] + far * math.cos(angle * DEG)), 1.0, centre[1] + far * math.sin(angle * DEG))
+
+    def roll(angle):
+        return (angle if side > 0 else 180 - angle) - TANGENT
+
+    def far(angle):
+        return distance_laid((side * root[0], root[2]), centre, angle, length - SLACK)
+
+    over, round_ = 100.0, 505.0
+    hands.move_right(t - 0.6, t - 0.05, (side * centre[0], BACK, centre[1]), SHUT, facing(tail))
+    hands.move_right(t, t + 0.6, (side * centre[0], BEHIND, centre[1]))
+    turns = 360 * round((hands.roll - roll(over)) / 360)
+    hands.move_left(t, t + 1.0, place(over, far(over)), roll(over) + turns)
+    t += 1.0
+    for k in range(1, 61):
+        angle = over + eased(k / 60) * (round_ - over)
+        hands.left_to(t + 2.2 * k / 60, place(angle, far(angle)), roll(angle) + turns)
+    t += 2.3
+    # With the loop to the short end, jaws open about it.
+    at = add(end, tail, -take)
+    by = (at[0] - hands.tip[0], end[1] - 0.6 - hands.tip[1], at[2] - hands.tip[2])
+    hands.move_right(t, t + 0.8, add(hands.tip, by))
+    hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
+    t += 0.8
+    hands.move_right(t, t + 0.2, hands.tip, WIDE)
+    t += 0.25
+    hands.move_right(t, t + 0.4, (at[0], end[1] + deep, at[2]))
+    hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
+    t += 0.45
+    hands.move_right(t, t + 0.2, hands.tip, SHUT)
+    t += 0.25
+    # Slack for the loop, and back out of it.
+    hands.move_left(t, t + 0.3, add(hands.swage, (side * 1.0, -0.6, -0.9)))
+    t += 0.3
+    hands.move_right(t, t + 0.8, (at[0] + side * 0.6, end[1] - 2.1, at[2] + 0.2))
+    hands.move_left(t, t + 0.8, add(hands.swage, (0.0, 0.6, 0.0)))
+    t += 0.8
+    hands.move_right(t, t + 0.5, (at[0] + side * 1.6, end[1] - 3.3, at[2] - 0.3))
+    hands.move_left(t, t + 0.5, add(hands.swage, (-side * 0.8, 0.8, 0.0)))
+    t += 0.5
+    hands.move_right(t, t + 1.2, (side * 1.2, -2.9, 4.2))
+    hands.move_left(t, t + 1.2, (-side * 8.0, 1.5, 4.7))
+    return t + 1.2
+
+
+def tie(right, left, t):
+    """From when the thread has been drawn through to the cut end. @returns when it cuts, and when it is done"""
+    hands = Hands(right, left)
+    t = throw(hands, t, 1, root=(0.8, 0.0, 2.5), end=(-4.0, -0.45, 3.68), tail=(-0.93, -0.12, 0.35), length=LONG, above=4.1)
+    hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
+    hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
+    t += 1.6
+    hands.move_left(t, t + 0.8, (-11.6, 1.0, 5.0))
+    hands.move_right(t, t + 0.8, (2.9, 1.1, 5.2))
+    t += 0.8
+    hands.move_right(t, t + 0.2, hands.tip, 0.4)
+    t += 0.3
+    hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
+    t += 1.25
+    t = throw(hands, t, -1, root=(0.6, 0.0, 3.6), end=(1.25, -0.98, 1.6), tail=(0.15, -0.58, -0.8), length=11.9, above=6.7,
+              take=0.45, deep=0.5)
+    # As tight as the needle holds in the jaws: pulled harder it turns in them.
+    hands.move_right(t, t + 0.8, (-1.65, -2.6, 4.24))
+    hands.move_left(t, t + 0.8, (8.95, 1.5, 4.8))
+    t += 1.0
+    # Off the short end, to the long one near the knot, and cut.
+    hands.move_right(t, t + 0.2, hands.tip, 0.4)
+    hands.move_right(t + 0.3, t + 0.8, (-1.65, -7.0, 4.8))
+    hands.move_right(t + 0.8, t + 1.6, (2.6, -5.0, 3.64), 0.4, facing((0.98, 0.0, 0.17)))
+    hands.move_right(t + 1.6, t + 2.2, (2.6, 1.5, 3.64))
+    hands.move_right(t + 2.2, t + 2.5, hands.tip, SHUT)
+    t += 2.6
+    left.stay(t + 0.2)
+    hands.move_right(t + 0.2, t + 0.4, hands.tip, OPEN)  # it has hold of both ends
+    hands.move_right(t + 0.4, t + 1.4, (2.6, -6.0, 4.6))
+    hands.move_left(t + 0.4, t + 1.4, (11.0, 4.0, 7.0))
+    right.stay(t + 2.5)
+    left.stay(t + 2.5)
+    return t + 0.1, t + 2.5
