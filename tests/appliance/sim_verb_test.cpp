@@ -567,9 +567,9 @@ TEST_F(SimVerb, HelpHasAnExampleAndTheListOfFiles) {
 TEST_F(SimVerb, ForcepsFromAFileGraspTheThread) {
   write("left.csv",
         "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n"
-        "0,0.5,0,0.1,0,0,0.7071067811865476,0.7071067811865476,10\n"
-        "0.2,0.5,0,0.1,0,0,0.7071067811865476,0.7071067811865476,0\n"
-        "0.6,0.5,0,5.1,0,0,0.7071067811865476,0.7071067811865476,0\n");
+        "0,0.5,0,0.1,0.5,0.5,0.5,0.5,10\n"
+        "0.2,0.5,0,0.1,0.5,0.5,0.5,0.5,0\n"
+        "0.6,0.5,0,5.1,0.5,0.5,0.5,0.5,0\n");  // its faces above and below the thread
   const std::string file = scenario(R"(duration_s = 0.7
 [[thread]]
 name = "held"
