@@ -127,7 +127,7 @@ class Hand final : public SessionPort {
 // Whatever the trainee asks for, and whenever it gets to physics, the log says in which step it did.
 TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   // A build that cannot keep up makes no steps between pause and start at all: there the frames wait for physics.
-  constexpr double kUnit_s = kKeepsRealTime ? 1 : 0.2;
+  constexpr double kUnit_s = kKeepsRealTime ? 2 : 0.2;
   RunOptions o = options(kKeepsRealTime ? config::Pace::realtime : config::Pace::lockstep, 5 * kUnit_s);
   const auto scenario = directory_ / "cut.toml";
   std::stringstream text;
@@ -183,7 +183,7 @@ void write_stitch(const std::filesystem::path& scenario) {
 
 // From a scene without an exercise to one with, and on to the first again; the log says in which steps.
 TEST_F(Pipeline, TheNextExerciseComesAndAllIsReplayedBitForBit) {
-  constexpr double kUnit_s = kKeepsRealTime ? 1 : 0.2;
+  constexpr double kUnit_s = kKeepsRealTime ? 2 : 0.2;
   RunOptions o = options(kKeepsRealTime ? config::Pace::realtime : config::Pace::lockstep, 6 * kUnit_s);
   o.profile.next_scenarios = {directory_ / "stitch.toml"};
   write_stitch(o.profile.next_scenarios[0]);
