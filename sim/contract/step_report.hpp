@@ -37,7 +37,7 @@ struct StepReport {
   double worst_penetration_mm = 0;
   std::uint32_t crossings_prevented = 0;  ///< times that the motion was cut short before strands crossed
   std::uint32_t crossings_found = 0;      ///< pairs of edges that the audit could not prove apart; the step was undone
-  double held_lag_mm = 0;                 ///< worst distance of a held vertex from where it was told to be
+  double held_lag_mm = 0;                 ///< worst distance of a held vertex or an arm from where it was led
   std::uint32_t grasped_vertices = 0;
   std::uint32_t vertices_added = 0, vertices_removed = 0;  ///< of adaptive threads, at the start of the step
 };
