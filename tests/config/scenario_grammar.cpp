@@ -30,7 +30,7 @@ std::string show(Vec3 v) {
   return "[" + show(v.x) + ", " + show(v.y) + ", " + show(v.z) + "]";
 }
 
-std::string quoted(const std::string& s) {
+std::string in_quotes(const std::string& s) {
   return "\"" + s + "\"";
 }
 
@@ -94,8 +94,8 @@ double length_of(const std::vector<Vec3>& points, bool closed) {
 }
 
 std::string place(Random& random, const Drawn& t, std::size_t vertex) {
-  if (vertex == 0 && chance(random, 0.5)) return quoted("first");
-  if (vertex == t.segments && chance(random, 0.5)) return quoted("last");
+  if (vertex == 0 && chance(random, 0.5)) return in_quotes("first");
+  if (vertex == t.segments && chance(random, 0.5)) return in_quotes("last");
   if (chance(random, 0.5)) return std::to_string(vertex);
   return "{ s_mm = " + show(t.rest_length * static_cast<double>(vertex) / static_cast<double>(t.segments)) + " }";
 }
@@ -107,7 +107,7 @@ void add_clamps(std::vector<Section>& group, Random& random, const Drawn& t) {
     Keys keys(s, random);
     const bool frame = chance(random, 0.5);
     keys.need("at", place(random, t, vertex));
-    if (frame) keys.need("hold", quoted("frame"));
+    if (frame) keys.need("hold", in_quotes("frame"));
     keys.maybe("velocity_mm_per_s", show(vector(random, 5)));
     if (frame) keys.number("spin_deg_per_s", -90, 90);
     if (frame) keys.maybe("turn_deg_per_s", show(vector(random, 90)));
@@ -130,11 +130,11 @@ std::vector<Section> thread(Random& random, std::size_t index, Drawn& t) {
   t.name = pick<std::string>(random, {"left", "a.b", "tail end", "\u00fcber", "x"}) + std::to_string(index);
   t.closed = chance(random, 0.3);
   t.inertial = chance(random, 0.4);
-  keys.need("name", quoted(t.name));
+  keys.need("name", in_quotes(t.name));
   const double y = 10 * static_cast<double>(index);
   double length = 10;
   if (index == 0 && !t.closed && chance(random, 0.3)) {
-    keys.need("points_file", quoted("points.csv"));
+    keys.need("points_file", in_quotes("points.csv"));
   } else {
     const auto points = t.closed ? ring(random, y, chance(random, 0.3)) : open_curve(random, y);
     std::string list;
@@ -146,12 +146,12 @@ std::vector<Section> thread(Random& random, std::size_t index, Drawn& t) {
   keys.need("segment_mm", show(length / static_cast<double>(t.segments)));
   keys.need("diameter_mm", show(random.uniform(0.02, 0.1)));
   if (t.closed) keys.need("closed", "true");
-  if (t.inertial) keys.need("integrator", quoted("inertial"));
+  if (t.inertial) keys.need("integrator", in_quotes("inertial"));
   const double scale = chance(random, 0.3) ? random.uniform(0.8, 1.2) : 1.0;
   if (scale != 1.0) keys.need("rest_length_scale", show(scale));
   t.rest_length = length * scale;
-  keys.maybe("rest_shape", quoted(chance(random, 0.5) ? "straight" : "as-given"));
-  keys.maybe("twist", quoted(chance(random, 0.5) ? "quasi-static" : "unknown"));
+  keys.maybe("rest_shape", in_quotes(chance(random, 0.5) ? "straight" : "as-given"));
+  keys.maybe("twist", in_quotes(chance(random, 0.5) ? "quasi-static" : "unknown"));
   keys.number("twist_turns", -5, 5);
   if (t.inertial) keys.maybe("velocity_mm_per_s", show(vector(random, 100)));
   keys.number("drag_mn_s_per_mm2", 1e-9, 1e-5);
@@ -168,9 +168,9 @@ std::vector<Section> thread(Random& random, std::size_t index, Drawn& t) {
 Section above_all(Random& random) {
   Section s;
   Keys keys(s, random);
-  keys.maybe("title", quoted("Fadenspiel \u2013 \u7cf8"));
+  keys.maybe("title", in_quotes("Fadenspiel \u2013 \u7cf8"));
   keys.number("duration_s", 0.1, 100);
-  keys.maybe("until", quoted(chance(random, 0.5) ? "time" : "rest"));
+  keys.maybe("until", in_quotes(chance(random, 0.5) ? "time" : "rest"));
   keys.number("rest_speed_mm_per_s", 1e-6, 1);
   keys.number("step_ms", 0.1, 30);
   keys.maybe("gravity_m_per_s2", show(vector(random, 10)));
@@ -191,12 +191,12 @@ std::vector<Section> settings(Random& random) {
   capacity.maybe("vertices", std::to_string(1000 + below(random, 60000)));
   capacity.maybe("contacts", std::to_string(1 + below(random, 4000)));
   Keys solver = section("[solver]");
-  solver.maybe("contact", quoted(pick<std::string>(random, {"default", "nncg", "pgs"})));
+  solver.maybe("contact", in_quotes(pick<std::string>(random, {"default", "nncg", "pgs"})));
   solver.maybe("contact_iterations", std::to_string(1 + below(random, 1000)));
   solver.maybe("iterations", std::to_string(1 + below(random, 1000)));
   solver.number("residual_target", 1e-12, 1e-3);
   solver.number("implicitness", 0, 1);
-  solver.maybe("linearisation", quoted(chance(random, 0.5) ? "full" : "scalar"));
+  solver.maybe("linearisation", in_quotes(chance(random, 0.5) ? "full" : "scalar"));
   section("[output]").number("every_s", 1e-3, 1);
   Keys jaws = section("[forceps_jaws]");
   jaws.number("jaw_length_mm", 5, 20);
@@ -206,8 +206,8 @@ std::vector<Section> settings(Random& random) {
   for (const char* name : {"left", "right"})
     if (chance(random, 0.2)) {
       Keys forceps = section("[[forceps]]");
-      forceps.need("name", quoted(name));
-      forceps.need("path_file", quoted("path.csv"));
+      forceps.need("name", in_quotes(name));
+      forceps.need("path_file", in_quotes("path.csv"));
     }
   return all;
 }
@@ -218,11 +218,11 @@ std::vector<Section> obstacles(Random& random, std::vector<std::string>& names) 
     Section& s = group.emplace_back(Section{"[[obstacle]]", {}});
     Keys keys(s, random);
     names.push_back(pick<std::string>(random, {"floor", "a.b", "wall."}) + std::to_string(i));
-    keys.need("name", quoted(names.back()));
+    keys.need("name", in_quotes(names.back()));
     // All below z = 0, where no thread is.
     const auto deep = [&] { return Vec3{random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, -5)}; };
     const std::string shape = pick<std::string>(random, {"plane", "sphere", "cylinder", "capsule", "mesh"});
-    keys.need("shape", quoted(shape));
+    keys.need("shape", in_quotes(shape));
     if (shape == "plane") {
       keys.maybe("point_mm", show(Vec3{random.uniform(-9, 9), random.uniform(-9, 9), random.uniform(-9, 0)}));
       keys.maybe("normal", show(Vec3{0, 0, random.uniform(0.1, 10)}));
@@ -230,7 +230,7 @@ std::vector<Section> obstacles(Random& random, std::vector<std::string>& names) 
       keys.need("centre_mm", show(deep()));
       keys.need("diameter_mm", show(random.uniform(0.1, 9)));
     } else if (shape == "mesh") {
-      keys.need("file", quoted("block.obj"));
+      keys.need("file", in_quotes("block.obj"));
     } else {
       const Vec3 from = deep();
       keys.need("from_mm", show(from));
@@ -251,18 +251,18 @@ std::vector<Section> events(Random& random, const std::vector<Drawn>& threads, c
     const Drawn& t = pick(random, threads);
     keys.need("time_s", show(static_cast<double>(i) + random.uniform()));
     const std::size_t kind = below(random, planes.empty() ? 4 : 5);
-    keys.need("key", quoted(kind == 0   ? "friction.thread_" + pick<std::string>(random, {"thread", "tool", "tissue"})
-                            : kind == 1 ? "thread." + t.name + ".rest_length_scale"
-                            : kind == 2 ? "thread." + t.name + ".drag_mn_s_per_mm2"
-                            : kind == 3 ? "gravity_m_per_s2"
-                                        : "obstacle." + pick(random, planes) + ".velocity_mm_per_s"));
+    keys.need("key", in_quotes(kind == 0 ? "friction.thread_" + pick<std::string>(random, {"thread", "tool", "tissue"})
+                               : kind == 1 ? "thread." + t.name + ".rest_length_scale"
+                               : kind == 2 ? "thread." + t.name + ".drag_mn_s_per_mm2"
+                               : kind == 3 ? "gravity_m_per_s2"
+                                           : "obstacle." + pick(random, planes) + ".velocity_mm_per_s"));
     keys.need("value", kind < 3 ? show(random.uniform(0.1, 2)) : show(vector(random, 10)));
   }
   for (const Drawn& t : threads)
     if (chance(random, 0.2)) {
       Section& s = group.emplace_back(Section{"[[cut]]", {}});
       Keys keys(s, random);
-      keys.need("thread", quoted(t.name));
+      keys.need("thread", in_quotes(t.name));
       keys.need("s_mm", show(t.rest_length * random.uniform(0.25, 0.75)));
       keys.need("time_s", show(random.uniform(0, 5)));
     }
