@@ -594,6 +594,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   bool still = false, cut = false;
   int blocked = 0;
+  rod::Hessian derivative = rod::Hessian::positive;  // what knots were measured with
+  visit_soft([&](const SoftBody&) { derivative = rod::Hessian::exact; });
 
   for (int iteration = 0;; ++iteration) {
     const bool last = still || blocked > kMostBlocked || iteration == settings.step.iterations;
@@ -602,7 +604,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (std::size_t k = 0; k < count; ++k) {
       systems[k].ask_for(motion);
       systems[k].find_frames(iteration == 0);
-      const ThreadSystem::Imbalance b = systems[k].assemble(last ? rod::Hessian::none : rod::Hessian::positive);
+      const ThreadSystem::Imbalance b = systems[k].assemble(last ? rod::Hessian::none : derivative);
       worst.multiplier = std::max(worst.multiplier, b.multiplier);
       worst.finite = worst.finite && b.finite;
       load = std::max(load, systems[k].load());
