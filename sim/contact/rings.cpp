@@ -14,6 +14,7 @@ constexpr int kMostSteps = 30;           // of Newton's method for the place in 
 constexpr double kMostStride = 1;        // of one of them [edges]
 constexpr double kSamePlace = 1e-12;     // [edges]
 constexpr double kAbout = 4;             // of the width of a hole: so far a strand may lie obliquely in its rim
+constexpr double kPassageKept = 0.5;     // so far a strand runs before its passages follow [edges]
 constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
 
 StrandContact untouched(const Ring& r) {
@@ -81,8 +82,8 @@ bool Rings::on(std::uint32_t strand) const noexcept {
   return std::any_of(list_.begin(), list_.end(), [&](const Ring& r) { return r.strand == strand && !r.left; });
 }
 
-void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
-  passages_.clear();
+void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step) noexcept {
+  bool keep = within_step;
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
     StrandContact& c = contacts_[i];
@@ -100,7 +101,9 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     r.clearance = std::max(r.radius - thick, kLeastClearance * thick);
     r.aside = across.norm();
     const double last = static_cast<double>(s.edges());
+    const bool had_left = r.left;
     r.left = !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
+    keep = keep && r.left == had_left && std::abs(r.u - r.passed_at) <= kPassageKept;
     c.on = r.on;
     c.pair.edge_a = static_cast<std::uint32_t>(edge);
     c.sa = r.u - edge;
@@ -115,6 +118,9 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     else if (c.normal.isZero(0))
       c.normal = along.unitOrthogonal();
   }
+  if (keep) return;
+  passages_.clear();
+  for (Ring& r : list_) r.passed_at = r.u;
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
     // The end that has left the other ring of the channel is now inside the wall.

@@ -39,6 +39,7 @@ struct Ring {
   bool left = false;     ///< the strand's end has slid out of it
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
+  double passed_at = 0;  ///< u that passages() are for
 };
 
 /// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex. As far as
@@ -73,8 +74,9 @@ class Rings {
   void clear_left() noexcept;
 
   /// Where strands are in their rings now. Forces stay as vectors: they were found for where the normals have turned
-  /// to. @rt O(rings), no allocation
-  void follow(const Strand* strands, const Bodies& bodies) noexcept;
+  /// to. @param within_step passages stay as they are until a strand has run through a ring by half an edge: a contact
+  /// that came and went with every iteration would let none converge. @rt O(rings), no allocation
+  void follow(const Strand* strands, const Bodies& bodies, bool within_step = false) noexcept;
   /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
