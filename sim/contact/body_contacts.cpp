@@ -15,6 +15,8 @@ constexpr int kMostLooks = 16;       // for the nearest place of a piece
 constexpr double kSamePlace = 1e-9;  // [edges]
 constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
+constexpr double kInGroove = 2;      // times the radius: a side that is no further away is met, too
+constexpr double kAlong = 0.1;       // sine, along a strand, between two sides of a groove that runs along it
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
 // A body at one moment of the step.
@@ -162,13 +164,21 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         at.kind = StrandContact::Kind::beside;
         while (next < before_.size() && contact::before(before_[next], at, i)) ++next;
         std::array<bool, kMostTouches> handed{};
+        // In a groove of a soft surface which side is nearer changes with every iteration. In one along the strand both
+        // are met where the strand is nearest to them; in one across it, where that place would hop, at the vertex.
+        const Vector3d tangent = (following - previous).normalized();
+        const auto hops = [&](const TriangleMesh::Nearest& side) {
+          return side.distance <= kInGroove * s.radius_of(i) &&
+                 std::abs(tangent.dot(side.normal - first.normal)) > kAlong;
+        };
+        const bool glides = first.distance > 0 && !(soft && std::any_of(sides.begin(), sides.end(), hops));
+        const Place place = glides ? nearest_place(s, i, moment, within) : Place{};
+        if (soft && place.d != 0 && sides.size() > 1)
+          body.minima(curve_at(s, i + place.d).p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides,
+                      kMostTouches);
         const std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
         for (std::size_t j = 0; j < found; ++j) {
-          // In a groove of a soft surface which side is nearer changes with every iteration: both are met at the
-          // vertex.
-          const bool glides = j == 0 && first.distance > 0 && (!soft || found == 1);
-          const Place place = glides ? nearest_place(s, i, moment, within) : Place{};
-          const double d = place.d;
+          const double d = soft || j == 0 ? place.d : 0.0;
           Obstacle::Surface surface = first;
           if (j > 0) {
             surface = {sides[j].distance, sides[j].point, sides[j].normal, 0, sides[j].triangle};
@@ -206,7 +216,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           }
           at.pair.edge_a = static_cast<std::uint32_t>(edge);
           at.sa = u - edge;
-          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), place.bend});
+          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), j == 0 ? place.bend : 0.0});
         }
       }
     }
