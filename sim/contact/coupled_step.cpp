@@ -654,12 +654,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
     const double in_knots = find_knots(systems, strands, count);
+    // Forces between strands are as exact as the cone problem was solved.
+    const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     if (iteration > 0) {  // what the last move was worth
       if (over > 1)
         drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
-      const bool by_drag = in_knots < kPoorDrag * drag_force;
+      const bool by_drag = in_knots < kPoorDrag * drag_force || in_knots <= enough;
       if (in_knots > kPoorBalance * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
@@ -667,8 +669,6 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     knots_before = in_knots;
     out.residual = left > rounding && load > 0 ? left / load : 0.0;
-    // Forces between strands are as exact as the cone problem was solved.
-    const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     out.converged = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
                     moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter &&
                     soft_moved_ <= kSoftRest * diameter && tissues_apart() &&
