@@ -594,8 +594,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   bool still = false, cut = false;
   int blocked = 0;
-  rod::Hessian derivative = rod::Hessian::positive;  // what knots were measured with
-  visit_soft([&](const SoftBody&) { derivative = rod::Hessian::exact; });
+  bool among_tissue = false;
+  visit_soft([&](const SoftBody&) { among_tissue = true; });
+  // Knots alone: what they were measured with.
+  const rod::Hessian derivative = among_tissue ? rod::Hessian::exact : rod::Hessian::positive;
 
   for (int iteration = 0;; ++iteration) {
     const bool last = still || blocked > kMostBlocked || iteration == settings.step.iterations;
@@ -661,7 +663,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
-      const bool by_drag = in_knots < kPoorDrag * drag_force || in_knots <= enough;
+      const bool by_drag = in_knots < kPoorDrag * drag_force || (among_tissue && in_knots <= enough);
       if (in_knots > kPoorBalance * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
       else if (in_knots < kGoodBalance * knots_before || by_drag)
