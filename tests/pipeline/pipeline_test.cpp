@@ -276,7 +276,7 @@ TEST_F(Pipeline, LockstepGivesTheSameStateEveryTimeOnEitherCore) {
     o.profile.physics_thread.core = core;
     const json report = run(o);
     EXPECT_EQ(report["steps"], static_cast<int>(200 * kDuration_s));
-    EXPECT_GT(report["tracking"]["tracked"].get<int>(), static_cast<int>(1.6 * kLockstepRate_hz * kDuration_s));
+    EXPECT_GT(report["tracking"]["tracked"].get<int>(), static_cast<int>(kLockstepRate_hz * kDuration_s * 5 / 3));
     if (first.empty()) first = report["state_hash"];
     EXPECT_EQ(report["state_hash"], first) << "physics on core " << core;
   }
@@ -373,7 +373,7 @@ TEST_F(Pipeline, TwoDeadCamerasLeaveTrackingOn) {
   EXPECT_TRUE(has_event(report, "camera C1 lost"));
   EXPECT_GT(event_time(report, "camera C0 is back"), 1.4);
   EXPECT_EQ(event_time(report, "forceps lost", 0.1), -1) << report["events"].dump(1);
-  EXPECT_GT(report["frames"]["dropped"][0].get<int>(), static_cast<int>(0.8 * kLockstepRate_hz));
+  EXPECT_GT(report["frames"]["dropped"][0].get<int>(), static_cast<int>(kLockstepRate_hz * 5 / 6));
 }
 
 TEST_F(Pipeline, EveryCameraThatComesBackIsUsedAgain) {
