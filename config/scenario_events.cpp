@@ -44,6 +44,9 @@ std::vector<Changeable> changeable(const WorldParams& world) {
   for (std::size_t i = 0; i < world.obstacles.size(); ++i)
     all.push_back(
         {"obstacle." + world.obstacles[i].name + ".velocity_mm_per_s", Key::obstacle_velocity, i, kSpeed, 1, true});
+  for (std::size_t i = 0; i < world.tissues.size(); ++i)
+    all.push_back(
+        {"tissue." + world.tissues[i].name + ".velocity_mm_per_s", Key::tissue_velocity, i, kCarried, 1, true});
   return all;
 }
 

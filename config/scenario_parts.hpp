@@ -14,6 +14,7 @@ namespace ligature::config {
 
 inline constexpr Range kTime{.low = 0, .high = world::kForever, .high_open = true};  ///< [s]
 inline constexpr Range kSpeed{.low = -1e6, .high = 1e6};                             ///< of a component [mm/s]
+inline constexpr Range kCarried{.low = -1, .high = 1};  ///< likewise, of what is held of a tissue
 inline constexpr Range kFriction{.low = 0, .high = 10};
 inline constexpr Range kGravity{.low = -1e3, .high = 1e3};  ///< of a component [m/s^2]
 inline constexpr Range kRestLengthScale{.low = 0.01, .high = 100};

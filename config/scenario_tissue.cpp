@@ -80,6 +80,7 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
     read_mesh(t, p);
   else
     read_vessel(t, p);
+  p.velocity = t.get_vec3("velocity_mm_per_s", p.velocity, kCarried);
   p.young_pa =
       kPaPerKpa * t.get_number("young_kpa", p.young_pa / kPaPerKpa, between(1e-3, 1e7), "an artery has 300 to 2000");
   p.poisson = t.get_number("poisson", p.poisson, between(0, 0.495));

@@ -99,6 +99,7 @@ struct Tissue::Parts {
   std::vector<WideTurn> turns;  ///< R of the elements                                              (batches)
   // At the start of the step.
   std::vector<Vector3d> x0, v0;
+  Vector3d carried{0, 0, 0};  // velocity of the fixed nodes
   std::vector<WideTurn> turns0;
   std::vector<Strain> strain0;
   // From outside.
@@ -1058,6 +1059,10 @@ void Tissue::load(std::uint32_t node, const Vector3d& force) noexcept {
   p_->for_each_bearer(node, [&](std::uint32_t i, double weight) { p_->force[i] += weight * force; });
 }
 
+void Tissue::carry(const Vector3d& velocity) noexcept {
+  p_->carried = velocity;
+}
+
 void Tissue::hold(std::uint32_t node, const Vector3d& target) noexcept {
   Parts& p = *p_;
   if (node < p.model.embedded.size() || p.free_of[node] >= 0 || p.x[node] == target) return;
@@ -1087,6 +1092,11 @@ void Tissue::begin(double dt) noexcept {
         then.hour[a / 3][a % 3] = b.weight * y;
       }
     }
+  if (p.carried != Vector3d::Zero()) {
+    for (const std::uint32_t i : p.model.fixed) p.x[i] += dt * p.carried;
+    p.embed(p.x);
+    p.surface_follows = false;
+  }
   p.before = p.evaluated = false;
   p.turn_factor();
   p.report = {};

@@ -84,6 +84,9 @@ class Tissue final : public contact::SoftBody {
   // ---- what acts on it from step to step; @rt
   void clear_loads() noexcept;
   void load(std::uint32_t node, const Vector3d& force) noexcept;  ///< adds a dead force, there until cleared [uN]
+  /// Every fixed node goes on at this velocity from the next step on [mm/s]. A step that is cut short takes it less
+  /// far.
+  void carry(const Vector3d& velocity) noexcept;
   /// Where a fixed node shall be at the end of the step that was begun. @pre fixed(node)
   void hold(std::uint32_t node, const Vector3d& target) noexcept;
 

@@ -177,16 +177,28 @@ void check_obstacle(Checker& c, const ObstacleParams& o, const std::string& name
   }
 }
 
+void check_carried(Checker& c, const std::string& name, Vec3 velocity) {
+  c.is_finite(name, velocity);
+  c.range(name, norm(velocity), 0, kMostCarried, "mm/s, a clamp is turned by a screw");
+}
+
 void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& params) {
   using Key = ScheduleEntry::Key;
   c.range("schedule.time_s", e.time_s, 0, kForever, "seconds from the start");
   const bool of_thread = e.key == Key::rest_length_scale || e.key == Key::drag;
-  const bool of_obstacle = e.key == Key::obstacle_velocity;
-  const std::size_t count = of_thread ? params.threads.size() : params.obstacles.size();
-  if ((of_thread || of_obstacle) && e.index >= count)
-    return c.say("schedule names " + std::string(of_thread ? "thread " : "obstacle ") + std::to_string(e.index) +
-                 ", there are " + std::to_string(count) + ": choose one of them");
-  if (e.key == Key::gravity || of_obstacle) {
+  const bool of_obstacle = e.key == Key::obstacle_velocity, of_tissue = e.key == Key::tissue_velocity;
+  const std::size_t count = of_thread   ? params.threads.size()
+                            : of_tissue ? params.tissues.size()
+                                        : params.obstacles.size();
+  if ((of_thread || of_obstacle || of_tissue) && e.index >= count)
+    return c.say("schedule names " +
+                 std::string(of_thread   ? "thread "
+                             : of_tissue ? "tissue "
+                                         : "obstacle ") +
+                 std::to_string(e.index) + ", there are " + std::to_string(count) + ": choose one of them");
+  if (of_tissue) {
+    check_carried(c, "schedule.value", e.vector);
+  } else if (e.key == Key::gravity || of_obstacle) {
     c.is_finite("schedule.value", e.vector);
   } else if (e.key == Key::rest_length_scale) {
     c.range("schedule.value", e.value, 1e-3, 1e3, "1 keeps the drawn length");

@@ -53,6 +53,9 @@ void World::State::apply_schedule() noexcept {
       case Key::obstacle_velocity:
         obstacles[e.index].velocity = to_eigen(e.vector);
         break;
+      case Key::tissue_velocity:
+        tissues[e.index].carry(to_eigen(e.vector));
+        break;
     }
   }
 }

@@ -175,7 +175,8 @@ struct TissueParams {
   std::vector<Vec3> vertices;  ///< of a mesh, in V [mm]; empty: it is a vessel, else wall_mm is how thick ...
   std::vector<std::array<std::uint32_t, 3>> triangles;  ///< ... the mesh is where it is thin, and what else is of a
   double element_mm = 0;                                ///< vessel does not count; longest edge of its elements
-  std::vector<BoxParams> fixed;                         ///< where it does not move, in V
+  std::vector<BoxParams> fixed;                         ///< where it is held, in V
+  Vec3 velocity;                                        ///< of what is held, W [mm/s]
   double young_pa = 1e6, poisson = 0.45;
   double density_g_per_mm3 = 1.05e-3;
   double relaxation_s = 0.002;     ///< of its viscosity (Kelvin-Voigt)
@@ -184,6 +185,8 @@ struct TissueParams {
   double pierce_angle_rad = 1.05;  ///< ... if it stands no more aslant than this from the surface's normal
 };
 inline constexpr std::size_t kMaxTissues = 4;
+/// What is held moves first in a step, whatever lies there: by less than a thread's radius, then [mm/s].
+inline constexpr double kMostCarried = 2;
 
 /// A thread that runs through the wall of a tissue from the start: from the hole nearest to `entry` to that nearest to
 /// `exit`, which come in this order along the thread.
@@ -235,6 +238,7 @@ struct ScheduleEntry {
     drag,               ///< of thread `index` [uN s/mm^2]
     gravity,            ///< `vector` [mm/s^2]
     obstacle_velocity,  ///< of obstacle `index`, `vector` [mm/s]
+    tissue_velocity,    ///< of what is fixed of tissue `index`, `vector` [mm/s]
   };
   double time_s = 0;
   Key key = Key::friction_thread_thread;

@@ -82,6 +82,9 @@ Result<void> World::State::add_tissues() {
     how.gravity = gravity;
     auto made = tissue::Tissue::create(std::move(*model), how);
     if (!made) return usage_error(name_of(p, k) + ": " + made.error().message);
+    if (!(norm(p.velocity) <= kMostCarried))
+      return usage_error(name_of(p, k) + ": velocity is not within " + std::to_string(kMostCarried) + " mm/s: mend it");
+    made->carry(to_eigen(p.velocity));
     tissues.push_back(std::move(*made));
     surface_vertices.push_back(tissues.back().surface().vertices());
     add_obstacle(contact::Obstacle::soft(tissues.back().surface()), {});

@@ -62,6 +62,22 @@ TEST(ScenarioSchedule, EveryKeyIsReadInSimsUnits) {
   EXPECT_DOUBLE_EQ(w.schedule[8].value, 3e-3);
 }
 
+TEST(ScenarioSchedule, CarriesWhatIsHeldOfATissue) {
+  const std::string tissue = "[[tissue]]\nname = \"end\"\nshape = \"vessel\"\np_WV_mm = [0, 20, 5]\n";
+  const auto w = world_of(kScene + tissue + "velocity_mm_per_s = [0, 0.5, 0]\n" +
+                          entry("1", "tissue.end.velocity_mm_per_s", "[0.1, 0, -1]"));
+  ASSERT_EQ(w.schedule.size(), 1u);
+  EXPECT_EQ(w.schedule[0].key, Key::tissue_velocity);
+  EXPECT_EQ(w.schedule[0].vector, (Vec3{0.1, 0, -1}));
+  ASSERT_EQ(w.tissues.size(), 1u);
+  EXPECT_EQ(w.tissues[0].velocity, (Vec3{0, 0.5, 0}));
+  expect_refused(tissue + entry("1", "tissue.end.velocity_mm_per_s", "[0, 0, 1.01]"),
+                 "20: key 'schedule.value[2]' is 1.01");
+  expect_refused(tissue + entry("1", "tissue.other.velocity_mm_per_s", "[0, 0, 1]"),
+                 "19: key 'schedule.key' is 'tissue.other");
+  expect_refused(tissue + "velocity_mm_per_s = [3, 0, 0]\n", "17: key 'tissue.velocity_mm_per_s[0]' is 3");
+}
+
 TEST(ScenarioSchedule, IsInOrderOfTime) {
   const auto w = world_of(kScene + entry("2", "friction.thread_thread", "0.2") +
                           entry("0", "friction.thread_thread", "0.0") + entry("1", "friction.thread_thread", "0.1"));

@@ -98,6 +98,20 @@ TEST(TissueMotion, LetGoItReturns) {
   EXPECT_LT(largest_displacement(t), 1e-6);
 }
 
+TEST(TissueMotion, CarriedByWhatIsHeldItFollowsWhole) {
+  const Vessel v = short_vessel();
+  Tissue t = tissue_of(v);
+  const Vector3d velocity(0.8, -0.4, 0.2);
+  t.carry(velocity);
+  for (int k = 0; k < 40; ++k) t.step_alone(kStep);
+  t.carry(Vector3d::Zero());
+  for (int k = 0; k < 100; ++k) t.step_alone(kStep);
+  const Vector3d way = 40 * kStep * velocity;
+  for (std::uint32_t i = 0; i < t.nodes(); ++i)
+    EXPECT_LT((t.x()[i] - t.model().nodes[i] - way).norm(), t.fixed(i) ? 1e-12 : 1e-6) << i;
+  EXPECT_LT(t.elastic_energy(), 1e-6);
+}
+
 TEST(TissueMotion, KeepsItsVolumeUnderAnyPull) {
   const Vessel v = short_vessel();
   Tissue t = tissue_of(v);

@@ -186,6 +186,29 @@ TEST(TissueOnTissue, PressedBlocksAreSpringsInSeries) {
   EXPECT_NEAR((b.reaction(0) + b.reaction(1)).norm(), 0, 1e-4 * expected);
 }
 
+// The same by what carries the held face, there and back: they come apart where they began.
+TEST(TissueOnTissue, CarriedTogetherTheyPressAsSpringsAndPartAgain) {
+  constexpr double kSide = 0.5, kLow = 0.4, kHigh = 0.8, kPress = 0.02, kApart = 0.005;
+  Bench b({block({0, 0, 0}, {kSide, kSide, kLow}, 2, 2, 2, -1, 0),
+           block({0, 0, kLow + 0.02 + kApart}, {kSide, kSide, kHigh}, 3, 3, 3, 1, 0)});
+  b.settings.tissue_friction = 0;
+  const double speed = (kPress + kApart) / (10 * kStep);
+  b.tissues[1].carry({0, 0, -speed});
+  for (int i = 0; i < 10; ++i) b.step();
+  b.tissues[1].carry({0, 0, 0});
+  for (int i = 0; i < 60; ++i) b.step();
+  const double expected = kPress * kYoung * kSide * kSide / (kLow + kHigh);
+  EXPECT_NEAR(b.force_on_first().z(), -expected, 0.002 * expected);
+  EXPECT_NEAR(b.reaction(0).z(), expected, 0.002 * expected);
+  b.tissues[1].carry({0, 0, speed});
+  for (int i = 0; i < 10; ++i) b.step();
+  b.tissues[1].carry({0, 0, 0});
+  for (int i = 0; i < 60; ++i) b.step();
+  EXPECT_NEAR(b.reaction(0).norm(), 0, 1e-4 * expected);
+  EXPECT_NEAR(b.reaction(1).norm(), 0, 1e-4 * expected);
+  EXPECT_EQ(b.worst_overlap, 0);
+}
+
 // A flat block on a larger one, pressed on it by 100 uN and drawn along it: below mu it stays, above it goes at the
 // speed at which its drag takes what friction leaves.
 TEST(TissueOnTissue, SlidesAboveTheFrictionAngleAndNotBelow) {
