@@ -16,6 +16,7 @@ LONG = 13.7                       # of thread from the second vessel to the need
 ROUND = 0.5                       # radius of a loop about closed jaws [mm]
 SLACK = 0.5                       # of the long end while it is laid round [mm]
 BEHIND = 3.6                      # the loop's distance from the tips [mm]
+KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
 BACK = -8.0                       # y where the right hand waits [mm]
 
 
@@ -78,6 +79,13 @@ class Hands:
             u = eased(k / count)
             self.left_to(begin + (end - begin) * k / count, between(swage, to, u),
                          rolls if roll is None else rolls + u * (roll - rolls))
+
+
+def in_line(hands, swage, knot):
+    """The roll in which a thread from there pulls the needle in a line with the jaws, and cannot turn it."""
+    from_grip = math.atan2(-hands.grip[2], -hands.grip[0]) / DEG
+    roll = math.atan2(knot[2] - swage[2], knot[0] - swage[0]) / DEG - from_grip
+    return roll + 360 * round((hands.roll - roll) / 360)
 
 
 def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1):
@@ -151,15 +159,18 @@ def tie(right, left, t):
     t += 1.25
     t = throw(hands, t, -1, root=(0.6, 0.0, 3.6), end=(1.25, -0.98, 1.6), tail=(0.15, -0.58, -0.8), length=11.9, above=6.7,
               take=0.45, deep=0.5)
-    # As tight as the needle holds in the jaws: pulled harder it turns in them.
-    hands.move_right(t, t + 0.8, (-1.65, -2.6, 4.24))
-    hands.move_left(t, t + 0.8, (8.95, 1.5, 4.8))
-    t += 1.0
+    # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
+    hands.move_right(t, t + 1.2, (-3.4, -0.6, 3.2))
+    hands.move_left(t, t + 1.2, (10.2, 1.0, 3.6), in_line(hands, (10.2, 1.0, 3.6), KNOT))
+    t += 1.2
+    hands.move_right(t, t + 1.2, (-4.9, -0.6, 3.2))
+    hands.move_left(t, t + 1.2, (11.7, 1.0, 3.6))
+    t += 1.3
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
-    hands.move_right(t + 0.3, t + 0.8, (-1.65, -7.0, 4.8))
-    hands.move_right(t + 0.8, t + 1.6, (2.6, -5.0, 3.64), 0.4, facing((0.98, 0.0, 0.17)))
-    hands.move_right(t + 1.6, t + 2.2, (2.6, 1.5, 3.64))
+    hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
+    hands.move_right(t + 0.8, t + 1.6, (2.6, -5.0, 2.95), 0.4, facing((0.99, 0.0, 0.09)))
+    hands.move_right(t + 1.6, t + 2.2, (2.6, 1.5, 2.95))
     hands.move_right(t + 2.2, t + 2.5, hands.tip, SHUT)
     t += 2.6
     left.stay(t + 0.2)
