@@ -1065,7 +1065,7 @@ Result<std::unique_ptr<Renderer>> Renderer::create(const RenderParams& params, s
   }
   if (state->frame(warm_up.get(), {.message = "-"}) == Outcome::lost)
     return unavailable("the Vulkan device " + state->info.device + " fails at its first picture: set device = \"cpu\"");
-  if (!state->device->is_cpu) state->timeout_ns = kFrameTimeout_ns;
+  if (state->device && !state->device->is_cpu) state->timeout_ns = kFrameTimeout_ns;
   return std::unique_ptr<Renderer>(new Renderer(std::move(state)));
 }
 
