@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
@@ -17,6 +18,8 @@ constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
 constexpr double kInGroove = 2;      // times the radius: a side that is no further away is met, too
 constexpr double kAlong = 0.1;       // sine, along a strand, between two sides of a groove that runs along it
+constexpr double kMissed = 0.25;     // of its radius, that a thread may be deeper than its contacts say
+constexpr double kElsewhere = 0.1;   // from a contact, before that is another place [edges]
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
 // A body at one moment of the step.
@@ -71,6 +74,27 @@ Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, d
   const double there = rises(end);
   if (here > 0 ? there >= 0 : there <= 0) return {end, 0};
   return at(here > 0 ? zero_of(end, there, 0, here, rises) : zero_of(0, here, end, there, rises));
+}
+
+// The distance along a piece that is longer than wide may have several minima, where a mesh has ridges nearer to each
+// other than half an edge is long, and the curve may have come inside where the polyline, which the guard keeps
+// outside, has not: where the polyline of the piece round vertex i comes nearest to it, if that is nearer than
+// `within`.
+struct OnPolyline {
+  double d = 0;
+  Obstacle::Surface surface;
+};
+std::optional<OnPolyline> nearest_of_polyline(const Strand& s, std::uint32_t i, const Vector3d& from,
+                                              const Vector3d& to, const Moment& moment, double within) {
+  std::optional<OnPolyline> out;
+  const auto look = [&](const Vector3d& p, const Vector3d& q, double at) {
+    if (p == q) return;
+    const Obstacle::Surface nearest = moment.body.nearest(p, q, within, moment.at);
+    if (nearest.distance < within) within = nearest.distance, out = {at + 0.5 * nearest.s, nearest};
+  };
+  look(from, s.x[i], -0.5);
+  look(s.x[i], to, 0);
+  return out;
 }
 
 bool same(const BodyContact& a, const StrandContact& at, std::uint32_t vertex) {
@@ -176,14 +200,36 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         if (soft && place.d != 0 && sides.size() > 1)
           body.minima(curve_at(s, i + place.d).p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides,
                       kMostTouches);
-        const std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
+        std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
+        std::optional<OnPolyline> nearest;
+        bool missed = false;
+        if (body.shape() == Obstacle::Shape::mesh && (to - from).norm() > 2 * s.radius_of(i)) {
+          nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
+          const double seen =
+              place.d != 0 ? moment.nearest(curve_at(s, i + place.d).p, within).distance : first.distance;
+          const bool known = next + found < before_.size() && same(before_[next + found], at, i);
+          missed = nearest && std::abs(nearest->d - place.d) > kElsewhere &&
+                   nearest->surface.distance < seen - (known ? 0 : kMissed * s.radius_of(i));
+          if (missed && found < kMostTouches) ++found;
+        }
         for (std::size_t j = 0; j < found; ++j) {
-          const double d = soft || j == 0 ? place.d : 0.0;
+          const bool is_missed = missed && j + 1 == found;
+          double d = is_missed ? nearest->d : soft || j == 0 ? place.d : 0.0;
           Obstacle::Surface surface = first;
-          if (j > 0) {
+          if (is_missed) {
+            surface = moment.nearest(curve_at(s, i + d).p, within);
+          } else if (j > 0) {
             surface = {sides[j].distance, sides[j].point, sides[j].normal, 0, sides[j].triangle};
           } else if (d != 0) {
             surface = moment.nearest(curve_at(s, i + d).p, within);
+          }
+          const bool is_inside = surface.distance <= 0;
+          const bool is_out_again =
+              is_inside && nearest && nearest->surface.distance > 0 && moment.nearest(x, within).distance > 0;
+          if (is_out_again) {
+            d = nearest->d;
+            surface = nearest->surface;
+            surface.distance = surface.normal.dot(curve_at(s, i + d).p - surface.point);
           }
           at.normal = surface.normal;
           at.force.setZero();
@@ -197,7 +243,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           if (best < before_.size()) {
             handed[best - next] = true;
             const StrandContact& was = before_[best].contact;
-            if (surface.distance <= 0) at.normal = was.normal;
+            if (is_inside && !is_out_again) at.normal = was.normal;
             at.force = turned(was.force, was.normal, at.normal);
             at.sliding = was.sliding;
           }

@@ -9,7 +9,9 @@
 /// so that a sharp body (a wire, an edge of a mesh) is met where it is, while a thread that lies along a body, where
 /// all places are equally near, keeps its contacts evenly at its vertices. What is given away by the second term is at
 /// most kPlaceHold/32 of the radius. Near several sides of a mesh there is one contact for every local minimum of the
-/// distance of the vertex's place, and the nearest of them is looked for along the piece.
+/// distance of the vertex's place, and the nearest of them is looked for along the piece. Of an edge longer than wide
+/// the polyline's own nearest place is one more, where that is deeper than these say: the guards look at polylines, and
+/// what stops a move has to be what is pushed off.
 ///
 /// All is said of one moment of the step: bodies are as far on their way as the strands (Bodies::at). The normal is the
 /// gradient of the distance; a place that has come inside the solid keeps the normal that it had.

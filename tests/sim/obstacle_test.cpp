@@ -10,6 +10,7 @@
 #include "capstan_scene.hpp"
 #include "sim/contact/body_contacts.hpp"
 #include "sim/contact/obstacle_guard.hpp"
+#include "sim/contact/smooth_curve.hpp"
 
 namespace ligature::world {
 namespace {
@@ -261,6 +262,34 @@ TEST(BodyContact, InsideTheHoleOfARingIsOnEverySideThatIsNear) {
       if (c.vertex == 1 && d.vertex == 1 && c.number < d.number) {
         EXPECT_LT(c.contact.normal.dot(d.contact.normal), 0.1);
       }
+}
+
+// Where a surface is crumpled, several ridges press one piece of a thread: none of them goes unseen.
+TEST(BodyContact, OfACrumpledMeshLeavesNoDeepPlaceOut) {
+  std::mt19937 random(11);
+  constexpr double kRadius = 0.02;
+  int pressed = 0;
+  for (int scene = 0; scene < 20; ++scene) {
+    MeshData crumpled = torus(1.2, 0.4, 96, 48);
+    for (Vector3d& v : crumpled.vertices) v += anywhere(random, 0.02);
+    const Obstacle body = Obstacle::mesh(mesh_of(crumpled));
+    for (int k = 0; k < 600; ++k) {
+      std::vector<Vector3d> x{anywhere(random, 1.6)};
+      const Vector3d way = anywhere(random, 1).normalized();
+      for (int i = 0; i < 3; ++i) x.push_back(x.back() + 0.2 * way + anywhere(random, 0.01));
+      const contact::Strand strand{x.data(), x.size(), false, kRadius, 0.2};
+      double least = 1;
+      for (int edge = 0; edge < 3; ++edge)
+        for (int i = 0; i <= 40; ++i)
+          least = std::min(least, body.signed_distance(contact::curve_at(strand, edge + i / 40.0).p));
+      if (least < 0 || least > 0.7 * kRadius) continue;
+      double seen = 1;
+      for (const contact::BodyContact& c : contacts_of(x, body, kRadius, 0.01)) seen = std::min(seen, c.contact.gap);
+      EXPECT_LT(seen + kRadius, least + 0.3 * kRadius) << scene << " " << k;
+      ++pressed;
+    }
+  }
+  EXPECT_GT(pressed, 100);
 }
 
 // A body that came past the centreline pushes back to the side that it came from, with the force that it had.
