@@ -28,7 +28,8 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
         const bool plane = body.shape() == Obstacle::Shape::plane;
         if (how.at != ObstacleLook::At::all && plane != (how.at == ObstacleLook::At::planes)) continue;
         if (body.box_distance(low, high) > kLeastDistance * s.thickest(j)) continue;
-        if (bodies.spared && passes(*bodies.spared, k, b, j, j + 1.0)) continue;
+        // Where one of its vertices has no contact it is not looked at either.
+        if (bodies.spared && passes(*bodies.spared, k, b, j - 0.5, j + 1.5)) continue;
         ++out.looked_at;
         const Vector3d give = how.give * body.giving(), d = p1 - p - give, e = q1 - q - give;
         const double part = how.until - bodies.at;

@@ -34,7 +34,7 @@ bool outside(const Obstacle& body, std::size_t number, const Strand* strands, st
       const Vector3d &p = s.x[j], &q = s.x[s.next(j)];
       const double keep = kLeastApart * s.thickest(j);
       if (body.box_distance(p.cwiseMin(q), p.cwiseMax(q)) > keep) continue;
-      if (bodies.spared && passes(*bodies.spared, k, b, j, j + 1.0)) continue;
+      if (bodies.spared && passes(*bodies.spared, k, b, j - 0.5, j + 1.5)) continue;
       if (body.nearest(p, q, 1e9, 0).distance < keep) return false;
     }
   return true;

@@ -338,6 +338,38 @@ TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
   EXPECT_GT(stopped, 100);
 }
 
+// What has no contact cannot be pushed off: were it looked at, it would stop everything for good.
+TEST(ObstacleGuard, StopsNoEdgeOfWhichAVertexIsSpared) {
+  std::vector<Vector3d> x;
+  for (int i = 0; i < 9; ++i) x.emplace_back(0.1 * i, 0, 0.105);
+  const contact::Strand strand{x.data(), x.size(), false, 0.01, 0.1};
+  const Obstacle bar = Obstacle::capsule({-1, 0, 0}, {2, 0, 0}, 0.1);
+  const Obstacle* all[1] = {&bar};
+  int stopped = 0, spared_whole = 0;
+  for (double from = 0; from < 7; from += 0.1)
+    for (std::uint32_t j = 0; j < 8; ++j) {
+      const std::vector<contact::Passage> held{{0, 0, from, from + 0.8, 0}};
+      const contact::Bodies bodies{.body = all, .count = 1, .spared = &held};
+      contact::BodyContacts contacts(100);
+      EXPECT_EQ(contacts.find(&strand, 1, bodies, 0.01), 0u);
+      std::vector<Vector3d> x1 = x;
+      x1[j].z() = x1[j + 1].z() = 0;
+      const Vector3d* ends[1] = {x1.data()};
+      const auto v = contact::look(&strand, 1, ends, bodies);
+      if (v.found == 0) {
+        ++spared_whole;
+        continue;
+      }
+      ++stopped;
+      for (const std::uint32_t vertex : {v.edge, v.edge + 1})
+        EXPECT_TRUE(std::any_of(contacts.contacts().begin(), contacts.contacts().end(),
+                                [&](const contact::BodyContact& c) { return c.vertex == vertex; }))
+            << "vertex " << vertex << ", held from " << from;
+    }
+  EXPECT_GT(stopped, 100);
+  EXPECT_GT(spared_whole, 10);
+}
+
 double settle_height(ObstacleParams body, Vec3 from, Vec3 to, double diameter) {
   WorldParams p = thread_world(0.005);
   p.gravity = {0, 0, -kGravity};
