@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <optional>
 
 #include "sim/contact/segment_triangle.hpp"
 
@@ -59,6 +60,12 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
       const Vector3d p1 = m.edge[0] + m.edge_by[0], q1 = m.edge[1] + m.edge_by[1];
       const double keep = kept * s.thickest(j);
       double edge_fraction = 1;
+      // What has come into the body, contact pushes out again: a surface that held it in would hold it for good.
+      std::optional<bool> is_in;
+      const auto begins_inside = [&] {
+        if (!is_in) is_in = inside(mesh, m.edge[0]) || inside(mesh, m.edge[1]);
+        return *is_in;
+      };
       const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);
       const Vector3d high = m.edge[0].cwiseMax(m.edge[1]).cwiseMax(p1).cwiseMax(q1);
       mesh.for_each_near(low, high, furthest + keep, [&](std::uint32_t triangle) {
@@ -96,7 +103,11 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
           if (left <= kBand * least) break;
           t += left / speed;
         }
-        edge_fraction = std::min(edge_fraction, t);
+        if (t >= edge_fraction) return;
+        if (begins_inside())
+          ++out.inside;
+        else
+          edge_fraction = t;
       });
       if (edge_fraction < 1) ++out.found;
       out.fraction = std::min(out.fraction, edge_fraction);

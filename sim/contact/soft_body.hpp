@@ -66,9 +66,10 @@ struct SoftMotion {
 };
 
 struct SoftVerdict {
-  double fraction = 1;        ///< of the move of strands and nodes that brings no centreline to the surface; 1 = all
-  std::size_t found = 0;      ///< edges that would pass, or come too near to tell
-  std::size_t inside = 0;     ///< pairs of edge and triangle that begin in each other: nothing is said of them
+  double fraction = 1;    ///< of the move of strands and nodes that brings no centreline to the surface; 1 = all
+  std::size_t found = 0;  ///< edges that would pass, or come too near to tell
+  /// Pairs of edge and triangle that begin in each other, or of which the edge begins inside: nothing is said of them.
+  std::size_t inside = 0;
   std::size_t looked_at = 0;  ///< pairs that a separating plane did not settle
 };
 

@@ -274,6 +274,31 @@ TEST(SoftBody, LooksAtWhatPassesItsSurface) {
   EXPECT_GT(proven, 40);
 }
 
+// Contact pushes out what has come in; the guard must not hold it there, however near to the surface it lies.
+TEST(SoftGuard, LetsWhatIsInsideComeOut) {
+  SprungMesh body(drum(1, 1, 24), 100, 0);
+  body.begin(kStep);
+  body.linearise();
+  body.solve();
+  for (const double deep : {0.02, 1e-6, 1e-14}) {
+    std::vector<Vector3d> out, in;
+    for (const double y : {-0.2, -0.1, 0.0, 0.1, 0.2})
+      out.emplace_back(0, y, 1 + deep), in.emplace_back(0, y, 1 - deep);
+    const auto look = [&](const std::vector<Vector3d>& from, double by) {
+      std::vector<Vector3d> x1 = from;
+      for (Vector3d& p : x1) p.z() += by;
+      const Strand s{.x = from.data(), .vertices = from.size(), .radius = 0.05, .rest_length = 0.1};
+      const Vector3d* to = x1.data();
+      return look_soft(&s, 1, &to, body, {body.step()});
+    };
+    EXPECT_EQ(look(in, 0.1).fraction, 1) << deep;
+    EXPECT_GT(look(in, 0.1).inside, 0u) << deep;
+    EXPECT_EQ(look(out, 0.1).fraction, 1) << deep;
+    EXPECT_EQ(look(out, 0.1).inside, 0u) << deep;
+    EXPECT_LT(look(out, -0.1).fraction, 0.5) << deep;
+  }
+}
+
 /// A thread through a drum, in at the top and out at the bottom, that comes to the top at an angle from the axis of the
 /// channel: the first vertex is outside above, the last below.
 struct Channel : Bench {
