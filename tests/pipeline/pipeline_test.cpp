@@ -159,7 +159,8 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   const auto replayed = replay_session(o.out);
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
-  // The log without its controls is another session.
+  // The log without its controls is another session: where physics keeps up, and makes steps between them.
+  if (!kKeepsRealTime) return;
   std::ifstream in(o.out / "samples.csv");
   std::string kept;
   for (std::string line; std::getline(in, line);)
