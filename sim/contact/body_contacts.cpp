@@ -18,7 +18,7 @@ constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
 constexpr double kInGroove = 2;      // times the radius: a side that is no further away is met, too
 constexpr double kAlong = 0.1;       // sine, along a strand, between two sides of a groove that runs along it
-constexpr double kMissed = 0.25;     // of its radius, that a thread may be deeper than its contacts say
+constexpr double kMissed = 0.25;     // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 constexpr double kElsewhere = 0.1;   // from a contact, before that is another place [edges]
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
