@@ -13,9 +13,6 @@ using Corners = Matrix<double, 3, 8>;
 
 constexpr int kSign[8][3] = {{-1, -1, -1}, {1, -1, -1}, {1, 1, -1}, {-1, 1, -1},
                              {-1, -1, 1},  {1, -1, 1},  {1, 1, 1},  {-1, 1, 1}};
-/// Of a corner: the three it is joined to, anticlockwise seen from inside, so that a right-handed cube has det > 0.
-constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
-
 /// Derivatives of the shape functions with respect to (xi, eta, zeta), one a column.
 Matrix<double, 3, 8> natural_gradient(const Vector3d& p) {
   Matrix<double, 3, 8> d;

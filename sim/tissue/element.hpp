@@ -28,6 +28,16 @@ using Eigen::Matrix3d;
 using Eigen::Vector3d;
 using Hexahedron = std::array<std::uint32_t, 8>;
 
+/// Of a corner: the three it is joined to, anticlockwise seen from inside, so that a right-handed cube has det > 0.
+inline constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7},
+                                      {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
+
+// Corners: a barrier on j, their Jacobian over that at rest. b(j) = (kGuarded - j)^3 / j below kGuarded, from kSolid
+// down its tangent, so that it is finite where a corner is inside out. At kSolid a corner of a wall of 0.1 mm is pushed
+// with 30 N, at 0.025 with 0.1 N.
+inline constexpr double kGuarded = 0.3;
+inline constexpr double kSolid = 1e-3;
+
 struct ElementShape {
   Eigen::Matrix<double, 3, 8> gradient;   ///< g: mean gradient of the shape functions, in the element's axes [1/mm]
   Eigen::Matrix<double, 4, 8> hourglass;  ///< gamma, no unit

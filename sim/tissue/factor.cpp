@@ -149,11 +149,11 @@ bool eliminate(double* a, std::size_t size, std::size_t columns) {
   return true;
 }
 
-/// The first columns from [L; W] to [(L L^T)^-1; W L^-1].
-void invert(double* a, std::size_t size, std::size_t columns) {
-  std::vector<double> inverse(columns * columns, 0.0);  // of L, lower, column-major
+/// The first columns from [L; W] to [(L L^T)^-1; W L^-1]. @param inverse of L, lower, column-major: columns^2, written
+void invert(double* a, std::size_t size, std::size_t columns, double* inverse) {
+  std::fill_n(inverse, columns * columns, 0.0);
   for (std::size_t j = 0; j < columns; ++j) {
-    double* const x = inverse.data() + j * columns;
+    double* const x = inverse + j * columns;
     x[j] = 1;
     for (std::size_t k = j; k < columns; ++k) {
       x[k] /= a[k * size + k];
@@ -193,8 +193,21 @@ void BlockMatrix::add(std::size_t row, std::size_t column, const Matrix3d& value
   columns_[column].push_back({static_cast<std::uint32_t>(row), value});
 }
 
+void BlockMatrix::set_zero() noexcept {
+  for (std::vector<Entry>& column : columns_)
+    for (Entry& e : column) e.value.setZero();
+}
+
 template <class Real>
 bool Factor<Real>::factor(const BlockMatrix& matrix, const std::vector<Vector3d>& places) {
+  plan(matrix, places);
+  const bool positive = refactor(matrix);
+  scratch_ = {};
+  return positive;
+}
+
+template <class Real>
+void Factor<Real>::plan(const BlockMatrix& matrix, const std::vector<Vector3d>& places) {
   const std::size_t n = places.size();
   Graph graph(n);
   for (std::size_t column = 0; column < n; ++column)
@@ -206,8 +219,10 @@ bool Factor<Real>::factor(const BlockMatrix& matrix, const std::vector<Vector3d>
   std::vector<std::vector<std::uint32_t>> groups;
   dissect(graph, places, std::move(all), side, groups);
 
-  std::vector<std::uint32_t> place_of(n), group_of(n);  // in elimination order; by that order
-  std::vector<std::uint32_t> node_at;
+  scratch_ = {};
+  std::vector<std::uint32_t>& place_of = scratch_.place_of;
+  std::vector<std::uint32_t> group_of(n), node_at;  // by elimination order
+  place_of.resize(n);
   for (std::size_t g = 0; g < groups.size(); ++g)
     for (const std::uint32_t node : groups[g]) {
       place_of[node] = static_cast<std::uint32_t>(node_at.size());
@@ -219,7 +234,9 @@ bool Factor<Real>::factor(const BlockMatrix& matrix, const std::vector<Vector3d>
     for (std::size_t k = 0; k < 3; ++k) order_[3 * i + k] = 3 * static_cast<std::size_t>(node_at[i]) + k;
 
   // Which nodes stand below each supernode, and who takes its update.
-  std::vector<std::vector<std::uint32_t>> below(groups.size()), children(groups.size());
+  std::vector<std::vector<std::uint32_t>> below(groups.size());
+  std::vector<std::vector<std::uint32_t>>& children = scratch_.children;
+  children.resize(groups.size());
   std::size_t first_node = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     const std::size_t end = first_node + groups[g].size();
@@ -236,62 +253,70 @@ bool Factor<Real>::factor(const BlockMatrix& matrix, const std::vector<Vector3d>
     first_node = end;
   }
 
-  // Multifrontal: each supernode gathers its entries and its children's updates in one dense front.
   constexpr std::size_t lanes = Lanes<Real>::count;
-  super_.clear(), row_lists_.clear(), panels_.clear();
-  std::vector<std::vector<double>> updates(groups.size());  // column-major, lower triangles
-  std::vector<double> front;
-  std::size_t widest = 0, first = 0, total = 0;
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const std::size_t c = 3 * groups[g].size(), r = 3 * below[g].size();
-    total += padded(c + r, lanes) * c;
-  }
-  panels_.reserve(total);
-  std::vector<std::size_t> local(n, 0);  // of a place: scalar row in the front
+  super_.clear(), row_lists_.clear();
+  scratch_.updates.resize(groups.size());
+  std::size_t first = 0, widest = 0, total = 0, largest = 0, broadest = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
     Supernode s;
     s.first = first, s.columns = 3 * groups[g].size(), s.rows = 3 * below[g].size();
-    s.row_list = row_lists_.size(), s.stride = padded(s.columns + s.rows, lanes), s.panel = panels_.size();
+    s.row_list = row_lists_.size(), s.stride = padded(s.columns + s.rows, lanes), s.panel = total;
+    for (const std::uint32_t place : below[g]) row_lists_.push_back(3 * place);
+    scratch_.updates[g].resize(s.rows * s.rows);
+    total += s.stride * s.columns;
+    widest = std::max(widest, s.stride + lanes);
+    largest = std::max(largest, s.columns + s.rows);
+    broadest = std::max(broadest, s.columns);
+    first += s.columns;
+    super_.push_back(s);
+  }
+  panels_.assign(total, Real(0));
+  scratch_.front.resize(largest * largest);
+  scratch_.inverse.resize(broadest * broadest);
+  scratch_.local.assign(n, 0);
+  work_.assign(2 * widest, Real(0));
+  x_.assign(2 * (3 * n + lanes), Real(0));
+}
+
+/// Multifrontal: each supernode gathers its entries and its children's updates in one dense front.
+template <class Real>
+bool Factor<Real>::refactor(const BlockMatrix& matrix) noexcept {
+  double* const front = scratch_.front.data();
+  std::vector<std::size_t>& local = scratch_.local;
+  for (std::size_t g = 0; g < super_.size(); ++g) {
+    const Supernode& s = super_[g];
     const std::size_t size = s.columns + s.rows;
-    for (std::size_t i = 0; i < groups[g].size(); ++i) local[first / 3 + i] = 3 * i;
-    for (std::size_t i = 0; i < below[g].size(); ++i) local[below[g][i]] = s.columns + 3 * i;
-    front.assign(size * size, 0.0);
+    for (std::size_t i = 0; i < s.columns; i += 3) local[(s.first + i) / 3] = i;
+    for (std::size_t i = 0; i < s.rows; i += 3) local[row_lists_[s.row_list + i / 3] / 3] = s.columns + i;
+    std::fill_n(front, size * size, 0.0);
     for (std::size_t j = 0; j < s.columns; j += 3)
-      for (const BlockMatrix::Entry& e : matrix.column(order_[first + j] / 3)) {
-        const std::uint32_t place = place_of[e.row];
-        if (place < first / 3 + j / 3) continue;
+      for (const BlockMatrix::Entry& e : matrix.column(order_[s.first + j] / 3)) {
+        const std::uint32_t place = scratch_.place_of[e.row];
+        if (place < (s.first + j) / 3) continue;
         for (std::size_t k = 0; k < 3; ++k)
           for (std::size_t i = 0; i < 3; ++i)
             front[(j + k) * size + local[place] + i] +=
                 e.value(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(k));
       }
-    for (const std::uint32_t child : children[g]) {
-      const std::vector<std::uint32_t>& rows = below[child];
-      const std::size_t child_size = 3 * rows.size();
+    for (const std::uint32_t child : scratch_.children[g]) {
+      const std::uint32_t* const rows = row_lists_.data() + super_[child].row_list;
+      const std::size_t child_size = super_[child].rows;
+      const double* const update = scratch_.updates[child].data();
       for (std::size_t b = 0; b < child_size; ++b)
         for (std::size_t a = b; a < child_size; ++a) {
-          std::size_t row = local[rows[a / 3]] + a % 3, column = local[rows[b / 3]] + b % 3;
+          std::size_t row = local[rows[a / 3] / 3] + a % 3, column = local[rows[b / 3] / 3] + b % 3;
           if (row < column) std::swap(row, column);
-          front[column * size + row] += updates[child][b * child_size + a];
+          front[column * size + row] += update[b * child_size + a];
         }
-      std::vector<double>().swap(updates[child]);
     }
-    if (!eliminate(front.data(), size, s.columns)) return false;
-    updates[g].resize(s.rows * s.rows);
+    if (!eliminate(front, size, s.columns)) return false;
     for (std::size_t j = 0; j < s.rows; ++j)
-      std::copy_n(front.data() + (s.columns + j) * size + s.columns, s.rows, updates[g].data() + j * s.rows);
-    invert(front.data(), size, s.columns);
-    panels_.resize(s.panel + s.stride * s.columns, Real(0));
+      std::copy_n(front + (s.columns + j) * size + s.columns, s.rows, scratch_.updates[g].data() + j * s.rows);
+    invert(front, size, s.columns, scratch_.inverse.data());
     for (std::size_t j = 0; j < s.columns; ++j)
       for (std::size_t i = 0; i < size; ++i)
         panels_[s.panel + j * s.stride + i] = static_cast<Real>(front[j * size + i]);
-    for (const std::uint32_t place : below[g]) row_lists_.push_back(3 * place);
-    widest = std::max(widest, s.stride + lanes);
-    first += s.columns;
-    super_.push_back(s);
   }
-  work_.assign(2 * widest, Real(0));
-  x_.assign(2 * (3 * n + lanes), Real(0));
   return true;
 }
 

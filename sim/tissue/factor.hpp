@@ -1,5 +1,5 @@
 #pragma once
-/// Solves with a symmetric positive definite matrix of 3 x 3 blocks, factored once: nested dissection by the nodes'
+/// Solves with a symmetric positive definite matrix of 3 x 3 blocks, factored before: nested dissection by the nodes'
 /// places [George 1973], one supernode per separator, block LDL^T:
 ///
 ///   A = [A11 A21^T; A21 A22]:   b2 -= B b1,  z1 = A11^-1 b1,  (rest),  x1 = z1 - B^T x2      with B = A21 A11^-1
@@ -25,6 +25,7 @@ class BlockMatrix {
   };
   explicit BlockMatrix(std::size_t nodes) : columns_(nodes) {}
   void add(std::size_t row, std::size_t column, const Matrix3d& value);
+  void set_zero() noexcept;  ///< the blocks stay: adding to one of them allocates nothing
   const std::vector<Entry>& column(std::size_t c) const { return columns_[c]; }
 
  private:
@@ -38,6 +39,11 @@ class Factor {
   /// @param matrix of n nodes, @param places of the nodes, to dissect by (n)
   /// @return false when the matrix is not positive definite
   bool factor(const BlockMatrix& matrix, const std::vector<Vector3d>& places);
+  /// Likewise in two parts: the order and all memory, then the numbers, of this matrix or of any that has the same
+  /// blocks.
+  void plan(const BlockMatrix& matrix, const std::vector<Vector3d>& places);
+  /// @return false when the matrix is not positive definite: there is nothing to solve with then. @rt no allocation
+  bool refactor(const BlockMatrix& matrix) noexcept;
 
   /// b becomes A^-1 b. @param b (3n), any order of nodes as given to factor(). @rt no allocation
   void solve(double* b) noexcept { solve_several<1>(b, nullptr); }
@@ -48,6 +54,14 @@ class Factor {
   std::size_t supernodes() const noexcept { return super_.size(); }
 
  private:
+  /// What making it takes beside what is kept.
+  struct Scratch {
+    std::vector<std::uint32_t> place_of;               ///< of a node, in elimination order
+    std::vector<std::vector<std::uint32_t>> children;  ///< supernodes whose updates one takes
+    std::vector<std::vector<double>> updates;          ///< of each, column-major, lower triangles
+    std::vector<double> front, inverse;
+    std::vector<std::size_t> local;  ///< of a place: scalar row in the front
+  };
   template <std::size_t N>
   void solve_several(double* b, double* c) noexcept;
   struct Supernode {
@@ -61,6 +75,7 @@ class Factor {
   std::vector<std::uint32_t> row_lists_;
   std::vector<Real> panels_;
   std::vector<Real> work_, x_;  // of two right-hand sides
+  Scratch scratch_;
 };
 
 extern template class Factor<float>;

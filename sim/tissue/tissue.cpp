@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sim/tissue/factor.hpp"
+#include "sim/tissue/stiffness.hpp"
 #include "sim/tissue/wide.hpp"
 
 namespace ligature::tissue {
@@ -17,18 +18,12 @@ constexpr int kBacktracks = 6;            ///< shortenings of a move
 constexpr double kWarpAngle = 0.05;       ///< by how much nodes turn before the factor is turned anew [rad]
 constexpr double kLeastOfFactor = 1e-4;   ///< of what the factor answers, that a pair may say it is
 constexpr double kMostStiffer = 1e4;      ///< sigma at most
+constexpr double kPoorFactor = 16;        ///< sigma from which on the matrix at rest says nothing any more
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
 constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are all kept; of larger surfaces
 constexpr std::size_t kMostKept = 256;    ///< those of so many nodes, the ones asked for last
 constexpr double kLeastMove = 1e-9;       ///< of all nodes together; what less changes is rounding [mm]
 
-constexpr int kJoined[8][3] = {{1, 3, 4}, {2, 0, 5}, {3, 1, 6}, {0, 2, 7}, {7, 5, 0}, {4, 6, 1}, {5, 7, 2}, {6, 4, 3}};
-
-// Corners: a barrier on j, their Jacobian over that at rest. b(j) = (kGuarded - j)^3 / j below kGuarded, from kSolid
-// down its tangent, so that it is finite where a corner is inside out. At kSolid a corner of a wall of 0.1 mm is pushed
-// with 30 N, at 0.025 with 0.1 N.
-constexpr double kGuarded = 0.3;
-constexpr double kSolid = 1e-3;
 constexpr int kMends = 20;           ///< rounds of mending at most, twice
 constexpr double kCornerLeft = 0.2;  ///< of j, that a move leaves at least, ...
 constexpr double kFlat = 2e-3;       ///< ... if j is not below this then: else ...
@@ -61,6 +56,25 @@ struct Strain {
   Wide3 hour[4];  ///< C of that
 };
 
+/// Columns of A0^-1 for forces on surface nodes, as they were asked for: of each (3 x 3ns), slot by slot.
+struct Answers {
+  std::vector<float> columns;
+  std::vector<std::uint32_t> kept;    ///< responder in a slot
+  std::vector<std::int32_t> kept_at;  ///< slot of a responder, -1: none                           (ns)
+  std::size_t count = 0, next = 0;
+
+  void resize(std::size_t responders, std::size_t slots) {
+    columns.resize(9 * responders * slots);
+    kept.assign(slots, 0);
+    kept_at.assign(responders, -1);
+    count = next = 0;
+  }
+  void forget() noexcept {
+    for (std::int32_t& slot : kept_at) slot = -1;
+    count = next = 0;
+  }
+};
+
 /// A node's share in W M W^T: its rows of W, and of W M.
 struct Learnt {
   std::uint64_t version = 0;
@@ -77,18 +91,22 @@ struct Tissue::Parts {
   std::vector<std::uint32_t> free;      ///< nodes
   std::vector<WideShape> shapes;
   std::vector<Batch> batches;
+  std::vector<ElementShape> shape_list;                  ///< one for all that are congruent
+  std::vector<Eigen::Matrix<double, 8, 1>> rest_corner;  ///< of each: Jacobians at rest [mm^3]
+  std::vector<std::uint32_t> shape_of;                   ///< of an element                (elements)
   Factor<float> single;
-  Factor<double> twofold;                 ///< where nothing is fixed: the rigid motions need the digits
+  Factor<double> twofold;  ///< where nothing is fixed: the rigid motions need the digits
+  // Of what has been crushed until A0 says nothing of it any more: the matrix where it is, instead.
+  BlockMatrix crushed_matrix{0};
+  Factor<double> crushed;
+  bool by_crushed = false;
+  bool factored = false;                  ///< in this step
   std::vector<std::int32_t> surface_of;   ///< number among the free surface nodes, -1: none         (n)
   std::vector<std::uint32_t> responders;  ///< free surface nodes                                   (ns)
-  // Columns of G0 for these: of each (3 x 3ns), slot by slot.
-  std::vector<float> response;
-  std::vector<std::uint32_t> kept;    ///< responder in a slot
-  std::vector<std::int32_t> kept_at;  ///< slot of a responder, -1: none                           (ns)
-  std::size_t kept_count = 0, kept_next = 0;
-  Factor<float> springs;        ///< of V |F|^2 and hourglasses, for mending
-  double hourglass_weight = 0;  ///< in it, over V
-  double rounding = 0;          ///< of forces: what positions' last digits are worth [uN]
+  Answers at_rest, when_crushed;          ///< of each of the two matrices
+  Factor<float> springs;                  ///< of V |F|^2 and hourglasses, for mending
+  double hourglass_weight = 0;            ///< in it, over V
+  double rounding = 0;                    ///< of forces: what positions' last digits are worth [uN]
 
   contact::TriangleMesh surface;
   bool surface_follows = true;  ///< surface is that of x
@@ -128,7 +146,8 @@ struct Tissue::Parts {
   double reached = 1;                                                     ///< of the last move, what corners allowed
   std::uint64_t version = 1;                                              ///< of the pairs and M
   std::vector<Learnt> learnt_of;          ///< as far as it was asked for                          (n)
-  std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes against rest: that H has; now         (n)
+  std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes: that H has; against rest, now        (n)
+  std::vector<Matrix3d> turn_then;        ///< against rest, where A0 was made                      (n)
   TissueReport report;
   // Workspace.
   std::vector<Vector3d> trial, trial_inner, trial_gradient, right, spare;
@@ -154,6 +173,8 @@ struct Tissue::Parts {
   void join_pair() noexcept;
   void find_middle() noexcept;
   void turn_factor() noexcept;
+  void factor_here() noexcept;
+  void factor_at_rest() noexcept;
   void balance() noexcept;
   bool search() noexcept;
   double reach(const std::vector<Vector3d>& motion) const noexcept;
@@ -461,10 +482,13 @@ void Tissue::Parts::for_each_bearer(std::uint32_t node, const Visit& visit) cons
 }
 
 void Tissue::Parts::solve_with(double* b, double* c) noexcept {
-  if (floats())
-    c ? twofold.solve(b, c) : twofold.solve(b);
+  const auto with = [b, c](auto& factor) { c ? factor.solve(b, c) : factor.solve(b); };
+  if (by_crushed)
+    with(crushed);
+  else if (floats())
+    with(twofold);
   else
-    c ? single.solve(b, c) : single.solve(b);
+    with(single);
 }
 
 const Learnt& Tissue::Parts::learnt(std::uint32_t node) noexcept {
@@ -489,17 +513,18 @@ const Learnt& Tissue::Parts::learnt(std::uint32_t node) noexcept {
 /// The three columns of A0^-1 at a surface node, its rows those of the surface; solved for unless kept. In the place of
 /// the one that was asked for first, when there is no other.
 const float* Tissue::Parts::respond(std::size_t responder) noexcept {
+  Answers& all = by_crushed ? when_crushed : at_rest;
   const std::size_t size = 9 * responders.size();
-  if (kept_at[responder] >= 0) return response.data() + static_cast<std::size_t>(kept_at[responder]) * size;
-  const std::size_t slot_of = kept_next;
-  kept_next = (kept_next + 1) % kept.size();
-  if (kept_count == kept.size())
-    kept_at[kept[slot_of]] = -1;
+  if (all.kept_at[responder] >= 0) return all.columns.data() + static_cast<std::size_t>(all.kept_at[responder]) * size;
+  const std::size_t slot_of = all.next;
+  all.next = (all.next + 1) % all.kept.size();
+  if (all.count == all.kept.size())
+    all.kept_at[all.kept[slot_of]] = -1;
   else
-    ++kept_count;
-  kept[slot_of] = static_cast<std::uint32_t>(responder);
-  kept_at[responder] = static_cast<std::int32_t>(slot_of);
-  float* const columns = response.data() + slot_of * size;
+    ++all.count;
+  all.kept[slot_of] = static_cast<std::uint32_t>(responder);
+  all.kept_at[responder] = static_cast<std::int32_t>(slot_of);
+  float* const columns = all.columns.data() + slot_of * size;
   const std::size_t at = 3 * static_cast<std::size_t>(free_of[responders[responder]]);
   const auto keep = [&](const std::vector<double>& answer, std::size_t axis) {
     for (std::size_t i = 0; i < responders.size(); ++i)
@@ -524,10 +549,56 @@ const float* Tissue::Parts::respond(std::size_t responder) noexcept {
 void Tissue::Parts::turn_factor() noexcept {
   turn_nodes();
   double most = 0;
-  for (const std::uint32_t i : free) most = std::max(most, (node_turn[i] - warp[i]).squaredNorm());
+  for (const std::uint32_t i : free) most = std::max(most, (node_turn[i] - warp[i] * turn_then[i]).squaredNorm());
   if (most <= 2 * kWarpAngle * kWarpAngle) return;
-  warp = node_turn;
+  for (const std::uint32_t i : free) warp[i] = node_turn[i] * turn_then[i].transpose();
   forget();
+}
+
+/// A0 of where it is. @pre turns are those of x
+void Tissue::Parts::factor_here() noexcept {
+  factored = true;
+  crushed_matrix.set_zero();
+  const double viscous = model.material.relaxation / h;
+  for (std::size_t e = 0; e < model.elements.size(); ++e) {
+    const std::size_t b = e / kWide, l = e % kWide;
+    const ElementShape& shape = shape_list[shape_of[e]];
+    Eigen::Matrix<double, 3, 8> at;
+    for (int i = 0; i < 8; ++i) at.col(i) = x[model.elements[e][static_cast<std::size_t>(i)]];
+    const Matrix3d turn =
+        Eigen::Quaterniond(turns[b].w[l], turns[b].x[l], turns[b].y[l], turns[b].z[l]).toRotationMatrix();
+    const Eigen::Matrix<double, 24, 24> k =
+        batches[b].weight[l] * stiffness_at(shape, at, turn, rest_corner[shape_of[e]], viscous);
+    for (int i = 0; i < 8; ++i)
+      for (int j = 0; j < 8; ++j) {
+        const std::int32_t row = free_of[model.elements[e][static_cast<std::size_t>(i)]];
+        const std::int32_t column = free_of[model.elements[e][static_cast<std::size_t>(j)]];
+        if (row < 0 || column < 0) continue;
+        crushed_matrix.add(static_cast<std::size_t>(row), static_cast<std::size_t>(column),
+                           k.block<3, 3>(3 * i, 3 * j));
+      }
+  }
+  for (std::size_t i = 0; i < free.size(); ++i) crushed_matrix.add(i, i, stiffness[free[i]] * Matrix3d::Identity());
+  if (!crushed.refactor(crushed_matrix)) {
+    factor_at_rest();
+    return;
+  }
+  by_crushed = true;
+  when_crushed.forget();
+  turn_nodes();
+  turn_then = node_turn;
+  for (const std::uint32_t i : free) warp[i].setIdentity();
+  forget();
+  stiffer = 1;
+}
+
+/// A0 of the shape at rest, turned.
+void Tissue::Parts::factor_at_rest() noexcept {
+  if (!by_crushed) return;
+  by_crushed = false;
+  for (const std::uint32_t i : free) turn_then[i].setIdentity(), warp[i] = node_turn[i];
+  forget();
+  stiffer = 1;
 }
 
 void Tissue::Parts::evaluate_here() noexcept {
@@ -800,8 +871,8 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   p.model = std::move(model);
   p.settings = settings;
   p.mass.assign(n, 0);
-  std::vector<ElementShape> shapes;
-  std::vector<std::size_t> shape_of;
+  std::vector<ElementShape>& shapes = p.shape_list;
+  std::vector<std::uint32_t>& shape_of = p.shape_of;
   std::vector<Eigen::Matrix<double, 3, 8>> corners_of;
   std::vector<Eigen::Quaterniond> axes;
   for (std::size_t e = 0; e < p.model.elements.size(); ++e) {
@@ -831,8 +902,16 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
       shapes.push_back(*shape);
       corners_of.push_back(corners);
     }
-    shape_of.push_back(same);
+    shape_of.push_back(static_cast<std::uint32_t>(same));
     axes.emplace_back(shape->axes);
+  }
+  for (const auto& c : corners_of) {
+    Eigen::Matrix<double, 8, 1>& of = p.rest_corner.emplace_back();
+    for (int i = 0; i < 8; ++i) {
+      const Vector3d a = c.col(kJoined[i][0]) - c.col(i), b = c.col(kJoined[i][1]) - c.col(i),
+                     d = c.col(kJoined[i][2]) - c.col(i);
+      of[i] = a.dot(b.cross(d));
+    }
   }
   for (std::size_t i = p.model.embedded.size(); i < n; ++i)
     if (!(p.mass[i] > 0)) return usage_error("tissue: node " + std::to_string(i) + " belongs to no element");
@@ -858,10 +937,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
         for (int i = 0; i < 8; ++i) {
           for (int k = 0; k < 3; ++k) w.gradient[i][k][l] = s.gradient(k, i);
           for (int a = 0; a < 4; ++a) w.hourglass[a][i][l] = s.hourglass(a, i);
-          const auto& c = corners_of[of[l]];
-          const Vector3d a = c.col(kJoined[i][0]) - c.col(i), bb = c.col(kJoined[i][1]) - c.col(i),
-                         d = c.col(kJoined[i][2]) - c.col(i);
-          w.per_corner[i][l] = 1 / a.dot(bb.cross(d));
+          w.per_corner[i][l] = 1 / p.rest_corner[of[l]][i];
         }
         for (int i = 0; i < 12; ++i)
           for (int j = 0; j < 12; ++j) w.bending[i][j][l] = s.bending(i, j);
@@ -909,6 +985,8 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   p.other = p.unknowns;
   const bool positive = p.floats() ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
   if (!positive) return failure("tissue: its matrix at rest is not positive definite");
+  p.crushed.plan(matrix, places);
+  p.crushed_matrix = std::move(matrix);
 
   // Springs for mending: the same for each axis, an isotropic resistance to hourglasses.
   p.hourglass_weight = shapes[0].bending.trace() / (12 * shapes[0].mu * shapes[0].volume);
@@ -941,9 +1019,8 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
         p.responders.push_back(i);
       });
   const std::size_t kept = std::min(p.responders.size(), p.responders.size() <= kMostDense ? kMostDense : kMostKept);
-  p.response.resize(9 * p.responders.size() * kept);
-  p.kept.assign(kept, 0);
-  p.kept_at.assign(p.responders.size(), -1);
+  p.at_rest.resize(p.responders.size(), kept);
+  p.when_crushed.resize(p.responders.size(), std::min(kept, kMostKept));
   if (kept == p.responders.size())
     for (const std::uint32_t i : p.responders) p.respond(static_cast<std::size_t>(p.surface_of[i]));
 
@@ -969,7 +1046,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   for (std::size_t k = 0; k < kHistory; ++k) p.s_pairs[k] = p.y_pairs[k] = p.z_pairs[k] = zero;
   p.sy.setZero(), p.yz.setZero(), p.middle.setZero();
   p.warp.assign(n, Matrix3d::Identity());
-  p.node_turn = p.warp;
+  p.node_turn = p.turn_then = p.warp;
   p.learnt_of.resize(n);
   p.turn_sum.assign(n, Eigen::Quaterniond::Identity());
   for (const Batch& b : p.batches) p.turns.push_back({b.rest.w, -b.rest.x, -b.rest.y, -b.rest.z});
@@ -1097,7 +1174,8 @@ void Tissue::begin(double dt) noexcept {
     p.embed(p.x);
     p.surface_follows = false;
   }
-  p.before = p.evaluated = false;
+  p.before = p.evaluated = p.factored = false;
+  if (p.by_crushed && p.report.least_jacobian > kGuarded) p.factor_at_rest();
   p.turn_factor();
   p.report = {};
 }
@@ -1106,6 +1184,7 @@ void Tissue::linearise() noexcept {
   Parts& p = *p_;
   p.evaluate_here();
   p.learn();
+  if (p.stiffer > kPoorFactor && !p.factored) p.factor_here();
   for (Vector3d& f : p.pushed) f.setZero();
   for (Vector3d& f : p.more) f.setZero();
   p.pushed_more = p.solved = false;
@@ -1280,6 +1359,7 @@ void Tissue::step_alone(double dt) noexcept {
     for (Vector3d& v : p_->v) v.setZero();
   }
   begin(dt);
+  p_->factor_at_rest();
   p_->stiffer = 1;
   p_->find_middle();
   settle(p_->settings.iterations);
@@ -1304,6 +1384,7 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
     }
   p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
   p.evaluated = false;
+  p.factor_at_rest();
   p.forget();
   p.stiffer = 1;
   p.surface_follows = false;
