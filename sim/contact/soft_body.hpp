@@ -21,6 +21,8 @@
 
 namespace ligature::contact {
 
+class SelfPairs;
+
 class SoftBody {
  public:
   virtual ~SoftBody() = default;
@@ -33,6 +35,9 @@ class SoftBody {
   /// What its surface keeps of the distance to that of another soft body, which keeps its own share [mm]; 0: they pass
   /// through each other.
   virtual double skin() const noexcept { return 0; }
+
+  /// Where its surface may meet itself; null: it passes through itself, as it does without a skin.
+  virtual SelfPairs* self_pairs() const noexcept { return nullptr; }
 
   /// Begins a step of dt [s] with what is now as its start. @rt this and all below: no allocation
   virtual void begin(double dt) noexcept = 0;

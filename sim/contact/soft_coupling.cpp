@@ -53,6 +53,8 @@ void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexc
       for (std::size_t m = 0; m < 3; ++m)
         for (std::size_t n = 0; n < 3; ++n)
           if (a.weight[m] != 0 && b.weight[n] != 0) sum += a.weight[m] * b.weight[n] * compliance(a.node[m], b.node[n]);
+      // Both sides of one contact on this body: the one with the other, and the other with the one.
+      if (a.contact == b.contact && i != j) sum *= 2;
       coupling.add(a.contact, b.contact, axes[a.contact].transpose() * sum * axes[b.contact]);
     }
 }

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "sim/contact/segment_triangle.hpp"
+#include "sim/contact/self_pairs.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
 
@@ -63,6 +64,7 @@ TissueContacts::TissueContacts(std::size_t most_contacts) : most_(most_contacts)
   contacts_.reserve(most_contacts);
   before_.reserve(most_contacts);
   handed_.resize(most_contacts);
+  near_.reserve(3 * most_contacts);
 }
 
 std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
@@ -70,7 +72,10 @@ std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
   contacts_.clear();
   std::fill_n(handed_.begin(), before_.size(), std::uint8_t{0});
   lost_ = 0;
-  for (std::uint32_t a = 0; a < bodies.count; ++a)
+  for (std::uint32_t a = 0; a < bodies.count; ++a) {
+    const SoftBody* const own = bodies.soft_of(a);
+    if (own && own->skin() > 0 && own->self_pairs())
+      find_self({a, a, *own, *own, 2 * own->skin()}, *own->self_pairs(), reach);
     for (std::uint32_t b = a + 1; b < bodies.count; ++b) {
       const SoftBody *const of_a = bodies.soft_of(a), *const of_b = bodies.soft_of(b);
       if (!of_a || !of_b || !(of_a->skin() > 0) || !(of_b->skin() > 0)) continue;
@@ -81,7 +86,46 @@ std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
       find_vertices(pair, TissueContact::Kind::other, reach);
       find_edges(pair, reach);
     }
+  }
   return lost_;
+}
+
+// Vertices of a surface against what of it faces them, the nearest of it. Where edges cross, guards stop them first.
+void TissueContacts::find_self(const Pair& pair, SelfPairs& pairs, double reach) noexcept {
+  const TriangleMesh& mesh = pair.body_a.surface();
+  const double within = std::min(reach + pair.skin, SelfPairs::kMostReach);
+  near_.clear();
+  const auto look = [&](std::uint32_t triangle, std::uint32_t at) {
+    const TriangleMesh::Triangle& t = mesh.triangle(at);
+    for (const std::uint32_t v : mesh.triangle(triangle)) {
+      const Vector3d& p = mesh.vertex(v);
+      const double height = mesh.face_normal(at).dot(p - mesh.vertex(t[0]));
+      if (!(height > 0) || height > within) continue;
+      const Vector3d q = closest(p, mesh.vertex(t[0]), mesh.vertex(t[1]), mesh.vertex(t[2])).point;
+      const double square = (p - q).squaredNorm();
+      if (square > within * within || near_.size() == near_.capacity()) continue;
+      if (!mesh.beyond_vertex(v, q - p, kConeSlack)) continue;
+      near_.push_back({square, v, at, q});
+    }
+  };
+  for (const SelfPairs::Pair& p : pairs.find(mesh, within)) look(p.a, p.b), look(p.b, p.a);
+  std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) {
+    return std::tuple(a.vertex, a.square, a.triangle) < std::tuple(b.vertex, b.square, b.triangle);
+  });
+  for (std::size_t i = 0; i < near_.size(); ++i) {
+    const Near& n = near_[i];
+    if (i > 0 && near_[i - 1].vertex == n.vertex) continue;
+    const double distance = std::sqrt(n.square);
+    TissueContact at;
+    at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.a};
+    at.contact.normal = (mesh.vertex(n.vertex) - n.point) / distance;
+    at.contact.gap = distance - pair.skin;
+    at.contact.on = {n.triangle, mesh.weights(n.triangle, n.point)};
+    at.of = {mesh.owner(n.vertex), unit(corner_of(mesh.triangle(mesh.owner(n.vertex)), n.vertex))};
+    at.kind = TissueContact::Kind::vertex;
+    at.first = n.vertex;
+    add(pair, at, reach);
+  }
 }
 
 // Vertices of one against the surface of the other.

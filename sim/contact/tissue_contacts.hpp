@@ -19,10 +19,12 @@
 
 namespace ligature::contact {
 
+class SelfPairs;
+
 /// Identity: the two bodies, kind, first, second, number.
 struct TissueContact {
   enum class Kind : std::uint8_t {
-    vertex,  ///< `first` of body a against the surface of b, one of several by `number`
+    vertex,  ///< `first` of body a against the surface of b, one of several by `number`; b may be a
     other,   ///< vertex `first` of body b against the surface of a
     edges,   ///< the edges `first` of a and `second` of b: 3 triangle + side, of the later of their two triangles
   };
@@ -51,12 +53,19 @@ class TissueContacts {
   struct Pair;
   void find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept;
   void find_edges(const Pair& pair, double reach) noexcept;
+  void find_self(const Pair& pair, SelfPairs& pairs, double reach) noexcept;
   bool bears(std::uint32_t a, std::uint32_t b, std::uint32_t first, std::uint32_t second) const noexcept;
   void add(const Pair& pair, TissueContact at, double reach) noexcept;
 
   std::size_t most_ = 0, lost_ = 0;
   std::vector<TissueContact> contacts_, before_;  // (most contacts)
-  std::vector<std::uint8_t> handed_;              // of before_: its force went on                    (most contacts)
+  struct Near {
+    double square = 0;
+    std::uint32_t vertex = 0, triangle = 0;
+    Vector3d point{0, 0, 0};
+  };
+  std::vector<Near> near_;            // of a surface's vertices to itself                               (most contacts)
+  std::vector<std::uint8_t> handed_;  // of before_: its force went on                    (most contacts)
 };
 
 }  // namespace ligature::contact

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "sim/contact/segment_triangle.hpp"
+#include "sim/contact/self_pairs.hpp"
 
 namespace ligature::contact {
 namespace {
@@ -66,6 +67,9 @@ void load(Moving& m, std::size_t k, const TriangleMesh& mesh, std::uint32_t tria
 // Two triangles; of the move that was left.
 void look_at(const Moving& m, const Vector3d& n_a, const Vector3d& n_b, double keep, double share, SoftVerdict& out) {
   if (plane_separates(m, n_b, share * keep) || plane_separates(m, -n_a, share * keep)) return;
+  const Vector3d between = m.at[0][0] + m.at[0][1] + m.at[0][2] - m.at[1][0] - m.at[1][1] - m.at[1][2];
+  if (plane_separates(m, between.normalized(), share * keep)) return;
+  if (plane_separates(m, (n_b - n_a).normalized(), share * keep)) return;
   ++out.looked_at;
   const Vector3d first = apart(m.at[0], m.at[1]);
   const double distance = first.norm();
@@ -116,15 +120,42 @@ void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, 
   }
 }
 
+// Of a surface with itself. Further than pairs are looked for it does not go.
+void look_within(const SoftBody& body, SelfPairs& pairs, const TissueMove& move, double share, SoftVerdict& out) {
+  const TriangleMesh& mesh = body.surface();
+  const SoftMotion by = move.of(body);
+  const double keep = kLeastDistance * 2 * body.skin();
+  Vector3d mean = Vector3d::Zero();
+  for (std::uint32_t v = 0; v < mesh.vertices(); ++v) mean += by.of(v);
+  mean /= static_cast<double>(mesh.vertices());
+  double square = 0;
+  for (std::uint32_t v = 0; v < mesh.vertices(); ++v) square = std::max(square, (by.of(v) - mean).squaredNorm());
+  const double reach = 2 * std::sqrt(square);
+  const auto near = pairs.find(mesh, std::min(reach + keep, SelfPairs::kMostReach));
+  if (reach + keep > (1 + 1e-9) * pairs.known()) {
+    ++out.found;
+    out.fraction = std::min(out.fraction, std::max(0.0, pairs.known() - keep) / reach);
+  }
+  for (const SelfPairs::Pair& p : near) {
+    Moving m;
+    load(m, 0, mesh, p.a, by);
+    load(m, 1, mesh, p.b, by);
+    look_at(m, mesh.face_normal(p.a), mesh.face_normal(p.b), keep, share, out);
+  }
+}
+
 }  // namespace
 
 SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share) noexcept {
   SoftVerdict out;
-  for (std::size_t i = 0; i < bodies.count; ++i)
+  for (std::size_t i = 0; i < bodies.count; ++i) {
+    const SoftBody* const own = bodies.soft_of(i);
+    if (own && own->skin() > 0 && own->self_pairs()) look_within(*own, *own->self_pairs(), move, share, out);
     for (std::size_t j = i + 1; j < bodies.count; ++j) {
       const SoftBody *const a = bodies.soft_of(i), *const b = bodies.soft_of(j);
       if (a && b && a->skin() > 0 && b->skin() > 0) look_between(*a, *b, move, share, out);
     }
+  }
   return out;
 }
 

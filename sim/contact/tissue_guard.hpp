@@ -1,5 +1,5 @@
 #pragma once
-/// No surface of a soft body passes through that of another: proven triangle against triangle, by a plane that
+/// No surface of a soft body passes through that of another or through itself: proven triangle against triangle, by a plane that
 /// separates both at both ends of a move, else by conservative advancement [Mirtich 1996].
 #include "sim/contact/obstacle.hpp"
 #include "sim/contact/soft_body.hpp"

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <string>
 
+#include "sim/contact/self_pairs.hpp"
 #include "sim/tissue/factor.hpp"
 #include "sim/tissue/stiffness.hpp"
 #include "sim/tissue/wide.hpp"
@@ -109,6 +110,7 @@ struct Tissue::Parts {
   double rounding = 0;                    ///< of forces: what positions' last digits are worth [uN]
 
   contact::TriangleMesh surface;
+  contact::SelfPairs self_pairs;
   bool surface_follows = true;  ///< surface is that of x
 
   // Where it is.
@@ -1035,6 +1037,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
       {p.model.nodes.begin(), p.model.nodes.begin() + static_cast<std::ptrdiff_t>(vertices)}, std::move(triangles));
   if (!surface) return usage_error("tissue: " + surface.error().message);
   p.surface = std::move(*surface);
+  if (p.model.skin > 0) p.self_pairs = contact::SelfPairs(p.surface, p.model.skin);
 
   const std::vector<Vector3d> zero(n, Vector3d::Zero());
   p.h = settings.dt;
@@ -1074,6 +1077,9 @@ double Tissue::mass(std::uint32_t node) const noexcept {
 }
 const Vector3d* Tissue::x() const noexcept {
   return p_->x.data();
+}
+contact::SelfPairs* Tissue::self_pairs() const noexcept {
+  return p_->model.skin > 0 ? &p_->self_pairs : nullptr;
 }
 double Tissue::skin() const noexcept {
   return p_->model.skin;
@@ -1386,6 +1392,7 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
   p.evaluated = false;
   p.factor_at_rest();
   p.forget();
+  p.self_pairs.forget();
   p.stiffer = 1;
   p.surface_follows = false;
 }

@@ -96,6 +96,7 @@ class Tissue final : public contact::SoftBody {
   const Vector3d* start() const noexcept override;
   const Vector3d* x() const noexcept override;
   double skin() const noexcept override;
+  contact::SelfPairs* self_pairs() const noexcept override;
   void begin(double dt) noexcept override;
   void linearise() noexcept override;
   void push(std::uint32_t node, const Vector3d& force) noexcept override;

@@ -1,0 +1,48 @@
+#pragma once
+/// Where a deforming surface may meet itself: pairs of its triangles that face each other.
+///
+/// Two triangles that share no corner are a pair when each has a corner in front of the other, their normals are
+/// turned against each other, they were apart at rest, and they are near. Through a wall triangles lie back to back:
+/// what is between them keeps them apart. Pairs are gathered within more than is asked for, and kept as long as nothing
+/// has moved by that much against the rest of the surface.
+#include <span>
+#include <vector>
+
+#include "sim/contact/mesh.hpp"
+
+namespace ligature::contact {
+
+class SelfPairs {
+ public:
+  /// That pairs are looked for within at most [mm].
+  static constexpr double kMostReach = 0.4;
+
+  struct Pair {
+    std::uint32_t a = 0, b = 0;  ///< a < b
+    double gap = 0;              ///< of their boxes, when they were gathered [mm]
+  };
+
+  SelfPairs() = default;
+  /// @param rest the surface at rest @param skin that it keeps of a distance [mm]: what is nearer at rest than a few of
+  /// it is no pair
+  SelfPairs(const TriangleMesh& rest, double skin);
+
+  /// All that are nearer than `within`, and more. @param within at most kMostReach [mm]
+  /// @returns those that were nearest first. @rt O(triangles * those near), most often O(vertices); no allocation
+  std::span<const Pair> find(const TriangleMesh& now, double within) noexcept;
+  /// Within what find() has found all [mm]: less than was asked for where too many are near.
+  double known() const noexcept { return known_; }
+  /// Gathers anew when asked next.
+  void forget() noexcept { reach_ = -1; }
+
+ private:
+  bool gather(const TriangleMesh& now) noexcept;  ///< whether all within reach_ fit
+
+  double skin_ = 0, reach_ = -1, known_ = 0;
+  std::vector<Vector3d> then_;  // vertices, when pairs were gathered
+  // Of each triangle those of higher number that were near at rest, in ascending order.
+  std::vector<std::uint32_t> near_at_rest_, near_list_;
+  std::vector<Pair> pairs_;
+};
+
+}  // namespace ligature::contact
