@@ -150,6 +150,7 @@ BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
 
 std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
                                const std::vector<Passage>* passages, bool only_soft) noexcept {
+  while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
   contacts_.clear();
   std::size_t next = 0, lost = 0;  // in before_
@@ -224,6 +225,8 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
             surface = moment.nearest(curve_at(s, i + d).p, within);
           }
           const bool is_inside = surface.distance <= 0;
+          if (is_inside && body.shape() == Obstacle::Shape::mesh && !nearest)
+            nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
           const bool is_out_again =
               is_inside && nearest && nearest->surface.distance > 0 && moment.nearest(x, within).distance > 0;
           if (is_out_again) {

@@ -53,7 +53,7 @@ class BodyContacts {
   std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
                    const std::vector<Passage>* passages = nullptr, bool only_soft = false) noexcept;
 
-  /// In ascending order of strand, body, vertex, number.
+  /// In ascending order of strand, body, vertex, number; behind them what Stops added.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }
   const std::vector<BodyContact>& contacts() const noexcept { return contacts_; }
 

@@ -6,6 +6,7 @@
 
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle_guard.hpp"
+#include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/tolerances.hpp"
 
@@ -46,6 +47,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
       rings_(kMostRings),
       tools_(kMostToolContacts),
       tissue_contacts_(kMostTissueContacts),
+      stops_(kMostStops),
       soft_coupling_(std::min(most_contacts, kMostContacts)),
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
@@ -57,6 +59,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   axes_.reserve(most);
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
+  in_way_.reserve(64 * kMostStops), folds_in_way_.reserve(kMostStops);
   slid_.resize(most);
   turned_.resize(most);
   springs_.reserve(3 * kMostRings);
@@ -221,7 +224,7 @@ Vector3d CoupledStep::relative(const StrandContact& c, const Row& row, const Thr
   if (row.of == Row::Of::tissue) return tissue_moved(row, true);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const ThreadSystem& s = systems[strand];
-    const Blend b = blend_at(strands_[strand], edge, at);
+    const Blend b = blend_of(c, strands_[strand], edge, at);
     Vector3d sum = b.weight[0] * s.step_of(b.vertex[0]) + b.weight[1] * s.step_of(b.vertex[1]) +
                    b.weight[2] * s.step_of(b.vertex[2]);
     if (!strands_[strand].turns) return sum;
@@ -239,7 +242,7 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row&
   const bool between = c.pair.strand_b != kNoStrand;
   const auto on = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& f, const Vector3d& out) {
     ThreadSystem& s = systems[strand];
-    const Blend blend = blend_at(strands_[strand], edge, at);
+    const Blend blend = blend_of(c, strands_[strand], edge, at);
     for (std::uint32_t k = 0; k < 3; ++k) {
       s.push(blend.vertex[k], blend.weight[k] * f);
       if (right) s.push_right(blend.vertex[k], blend.weight[k] * f);
@@ -273,7 +276,10 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const 
   if (row.of == Row::Of::tissue) return tissue_moved(row, false);
   const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
     const Strand& s = strands_[strand];
-    Vector3d sum = place_on(s.x, s, edge, at) - place_on(systems[strand].problem().x0->data(), s, edge, at);
+    const Blend b = blend_of(c, s, edge, at);
+    const std::vector<Vector3d>& x0 = *systems[strand].problem().x0;
+    Vector3d sum = Vector3d::Zero();
+    for (std::size_t k = 0; k < 3; ++k) sum += b.weight[k] * (s.x[b.vertex[k]] - x0[b.vertex[k]]);
     if (!s.turns) return sum;
     const Turn turn = turn_at(s, edge, at, out);
     const ThreadSystem& system = systems[strand];
@@ -327,7 +333,11 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     const Vector3d slid = slid_so_far(c, row, systems);
     q = axes.transpose() * (slid + moving);
     slid_[r] = {axes.col(1).dot(slid), axes.col(2).dot(slid)};
-    q[0] = left;
+    const bool is_stop = row.of == Row::Of::tissue
+                             ? tissue_contacts_.contacts()[row.contact].kind == TissueContact::Kind::stop
+                             : c.kind == StrandContact::Kind::stop;
+    const bool on_soft = row.of != Row::Of::strands && !is_stop && bodies_.soft_of(c.pair.edge_b);
+    q[0] = left - (on_soft && c.gap < 0 ? (1 - recovered_) * c.gap : 0.0);
     f = axes.transpose() * c.force;
     const bool at_point =
         row.of == Row::Of::body && body_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
@@ -378,6 +388,11 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
                                     std::max(cone.residual_target, kForcing * settings.step.residual_target));
   cone.motion_target = std::clamp(kForcing * moved_, kLeastMotionTarget * thickest(strands, count),
                                   kMostMotionTarget * thickest(strands, count));
+  // A guard allows nothing that a loose answer leaves undone.
+  if (stops_.size() > 0) {
+    cone.residual_target = kLeastConeTarget;
+    cone.motion_target = kLeastMotionTarget * thickest(strands, count);
+  }
   cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
@@ -530,37 +545,78 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
 }
 
 SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
-                                    double share) const noexcept {
-  return look_soft(tools_.strands().data(), tools_.strands().size(), to, body, motion, share, nullptr, 0, kAxisKept);
+                                    double share, std::vector<Stopped>* stopped) const noexcept {
+  return look_soft(tools_.strands().data(), tools_.strands().size(), to, body, motion, share, nullptr, number_of(body),
+                   kAxisKept, stopped);
 }
 
-// The part of the move to the trial that keeps the clearance.
+// The part of the move to the trial that keeps the clearance. What cuts it is a contact from the next linearisation on.
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
-                                  const CoupledSettings& settings, CoupledOutcome& out) noexcept {
+                                  const CoupledSettings& settings) noexcept {
   double part = settings.between ? clearance_.fraction(strands, count, trial_of_.data()) : 1.0;
+  in_way_.clear();
   visit_soft([&](const SoftBody& body) {
     part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}, 1,
-                                    &rings_.passages(), number_of(body))
+                                    &rings_.passages(), number_of(body), kCentrelineKept, &stops_.found())
                               .fraction);
-    part = std::min(
-        part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1).fraction);
+    in_way_.insert(in_way_.end(), stops_.found().begin(), stops_.found().end());
+    stops_.keep(Stops::Of::thread, strands);
+    part = std::min(part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1,
+                                     &stops_.found())
+                              .fraction);
+    stops_.keep(Stops::Of::tool, strands);
   });
-  part = std::min(part, look_tissues(bodies_, {fraction, false}).fraction);
+  part = std::min(part, look_tissues(bodies_, {fraction, false}, 1, &stops_.found()).fraction);
+  folds_in_way_ = stops_.found();
+  stops_.keep(Stops::Of::tissue, strands);
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
     part = std::min(part, look(strands, count, trial_of_.data(), bodies_,
                                {.at = ObstacleLook::At::others, .until = until, .give = fraction})
                               .fraction);
   }
-  if (part >= 1) return fraction;
-  ++out.prevented;
-  return part * fraction;
+  return part >= 1 ? fraction : part * fraction;
+}
+
+// Nodes of soft bodies that the move would bring too near go with what they are near to, and against it only so far as
+// there is room. @returns whether there are any
+bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
+  for (const Stopped& w : in_way_) {
+    SoftBody* const body = bodies_.soft_of(w.body);
+    const TriangleMesh& mesh = body->surface();
+    const TriangleMesh::Triangle& t = mesh.triangle(w.triangle);
+    const Strand& s = strands[w.strand];
+    const std::size_t j = w.edge, k = s.next(j);
+    const SegmentTriangle near = closest(s.x[j], s.x[k], mesh.vertex(t[0]), mesh.vertex(t[1]), mesh.vertex(t[2]));
+    const Vector3d along = s.x[k] - s.x[j];
+    const double at =
+        std::clamp((near.on_segment - s.x[j]).dot(along) / std::max(along.squaredNorm(), 1e-300), 0.0, 1.0);
+    const Vector3d led = (1 - at) * (trial_[w.strand][j] - s.x[j]) + at * (trial_[w.strand][k] - s.x[k]);
+    for (const std::uint32_t v : t) {
+      const Vector3d by = fraction * body->step()[v];
+      body->lead(v, (led + kOfRoom * w.part * (by - led)) / fraction);
+    }
+  }
+  for (const Stopped& w : folds_in_way_) {
+    SoftBody *const a = bodies_.soft_of(w.strand), *const b = bodies_.soft_of(w.body);
+    const TriangleMesh::Triangle &t = a->surface().triangle(w.edge), &u = b->surface().triangle(w.triangle);
+    Vector3d mean = Vector3d::Zero();
+    for (std::size_t c = 0; c < 3; ++c) mean += (a->step()[t[c]] + b->step()[u[c]]) / 6;
+    for (std::size_t c = 0; c < 3; ++c) {
+      a->lead(t[c], mean + kOfRoom * w.part * (a->step()[t[c]] - mean));
+      b->lead(u[c], mean + kOfRoom * w.part * (b->step()[u[c]] - mean));
+    }
+  }
+  return !in_way_.empty() || !folds_in_way_.empty();
 }
 
 CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
                                   std::size_t count, const CoupledSettings& settings, Executor& executor,
                                   StageWatch stage) noexcept {
   strands_ = strands;
+  stops_.begin(strands, count);
+  stops_.add_to(strands, tools_.strands(), bodies_, body_contacts_.contacts(), tools_.contacts(),
+                tissue_contacts_.contacts());
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
   visit_soft([&](SoftBody& body) { body.begin(settings.step.dt); });
@@ -620,11 +676,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       // Moves become shorter; one that does not after all is cut short before anything meets that was not looked at.
       const double likely = kLikelyMove * std::max(moved_, soft_moved_), led = asked_from(motion) - motion;
       const double body_near = std::min(body_reach, likely + led * body_furthest + kContactReach * diameter);
+      stops_.recall(body_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
       const double tool_near = std::min(tool_reach, likely + led * tools_.furthest() + kContactReach * diameter);
       if (body_contacts_.find(strands, count, bodies_, body_near, &rings_.passages()) > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
+      stops_.add_to(strands, tools_.strands(), bodies_, body_contacts_.contacts(), tools_.contacts(),
+                    tissue_contacts_.contacts());
     }
     tools_.clear_forces();
     if (iteration > 0 && settings.between) {
@@ -751,8 +810,17 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     fraction = std::min(fraction, relax);
     place_trial(systems, count, fraction);
     tools_.foresee();
-    const double allowed = safe_fraction(strands, count, fraction, settings, out);
+    const std::size_t stops_before = stops_.size();
+    double allowed = safe_fraction(strands, count, fraction, settings);
+    // A place where nothing fits must not hold up all others.
+    for (int round = 0; round < kMostGivingWay && fraction > 0 && allowed < kPoorFraction * fraction; ++round) {
+      if (!give_way(strands, fraction)) break;
+      visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
+      place_trial(systems, count, fraction);
+      allowed = safe_fraction(strands, count, fraction, settings);
+    }
     if (allowed < fraction) {
+      ++out.prevented;
       fraction = allowed;
       cut = true;
       place_trial(systems, count, fraction);
@@ -778,7 +846,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       break;
     }
     stage(StepStage::continuous);
-    blocked = fraction < kBlockedFraction && !out.limited ? blocked + 1 : 0;
+    if (among_tissue)
+      recovered_ = fraction < kBlockedFraction ? 0.0
+                   : fraction < kPoorFraction  ? 0.5 * recovered_
+                                               : std::min(1.0, std::max(2 * recovered_, kLeastRecovered));
+    // What is stopped for the first time is pushed off in the next linearisation.
+    if (stops_.size() == stops_before) blocked = fraction < kBlockedFraction && !out.limited ? blocked + 1 : 0;
 
     motion += fraction * (asked - motion);
     if (fraction == 1) motion = asked;
@@ -855,6 +928,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].ask_for(motion);
     }
   }
+  stops_.recall(body_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
   out.motion = motion;
   if (!out.finite) tools_.go_back(0);
   tools_.finish(out.finite ? motion : 0);

@@ -28,6 +28,7 @@
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/soft_coupling.hpp"
+#include "sim/contact/stops.hpp"
 #include "sim/contact/strand_contacts.hpp"
 #include "sim/contact/thread_system.hpp"
 #include "sim/contact/tissue_contacts.hpp"
@@ -41,13 +42,13 @@ namespace ligature::contact {
 struct CoupledSettings {
   StepSettings step;
   ConeSettings cone;
-  double friction = 0;         ///< mu between strands
-  double body_friction = 0;    ///< mu between strands and rigid bodies
-  double soft_friction = 0;    ///< mu between strands and bodies that deform, rims of holes in them too
-  double tool_friction = 0;    ///< mu between tools and these
+  double friction = 0;              ///< mu between strands
+  double body_friction = 0;         ///< mu between strands and rigid bodies
+  double soft_friction = 0;         ///< mu between strands and bodies that deform, rims of holes in them too
+  double tool_friction = 0;         ///< mu between tools and these
   double tool_thread_friction = 0;  ///< mu between tools and strands
-  double tissue_friction = 0;  ///< mu between bodies that deform
-  bool between = true;         ///< strands touch each other; else they pass through
+  double tissue_friction = 0;       ///< mu between bodies that deform
+  bool between = true;              ///< strands touch each other; else they pass through
 };
 
 struct CoupledOutcome {
@@ -76,6 +77,7 @@ class CoupledStep {
  public:
   static constexpr std::size_t kMostContacts = 768;  ///< that are coupled at once
   static constexpr std::size_t kMostRings = 64;
+  static constexpr std::size_t kMostStops = 256;
   static constexpr std::size_t kMostToolContacts = 768;
   static constexpr std::size_t kMostTissueContacts = 2048;
 
@@ -114,6 +116,7 @@ class CoupledStep {
   /// Known from step to step, begun by near_bodies().
   TissueContacts& tissues() noexcept { return tissue_contacts_; }
   const TissueContacts& tissues() const noexcept { return tissue_contacts_; }
+  Stops& stops() noexcept { return stops_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// What is carried from step to step.
@@ -122,9 +125,11 @@ class CoupledStep {
     rings_.add_to(hash);
     tools_.add_to(hash);
     tissue_contacts_.add_to(hash);
+    stops_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
     hash.add(moved_);
+    hash.add(recovered_);
   }
   /// The last cone problem, and the forces it began with: what print_cone_problem() takes.
   ConeProblem last_problem() const noexcept;
@@ -162,16 +167,17 @@ class CoupledStep {
   Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
   Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
   double least_skin() const noexcept;
-  SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
-                         double share) const noexcept;
+  bool give_way(const Strand* strands, double fraction) noexcept;
+  SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
+                         std::vector<Stopped>* stopped = nullptr) const noexcept;
   double worst_penetration() const noexcept;
   bool tissues_apart() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
               Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
   /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
   double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
-  double safe_fraction(const Strand* strands, std::size_t count, double fraction, const CoupledSettings& settings,
-                       CoupledOutcome& out) noexcept;
+  double safe_fraction(const Strand* strands, std::size_t count, double fraction,
+                       const CoupledSettings& settings) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
   int body_parts(const Strand* strands) const noexcept;
   void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
@@ -182,6 +188,9 @@ class CoupledStep {
   Rings rings_;
   Tools tools_;
   TissueContacts tissue_contacts_;
+  Stops stops_;
+  std::vector<Stopped> in_way_;        ///< of the last move, strands against soft bodies, ...
+  std::vector<Stopped> folds_in_way_;  ///< ... and these against each other
   SoftCoupling soft_coupling_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation
@@ -210,9 +219,11 @@ class CoupledStep {
   double drag_ = kLeastDrag;                   ///< of all vertices together, against moves that are too long
   double knot_drag_ = kLeastDrag;              ///< of those near contacts, against linearisations that mislead
   std::vector<std::vector<double>> own_drag_;  ///< of each vertex of each strand [uN/mm], knot_drag_ where it is not 0
-  double soft_moved_ = 0;                      ///< likewise a node of a soft body [mm]
-  double moved_ = 0;                           ///< furthest that the last move would have taken a vertex [mm]
-  double reach_ = 0;                           ///< that pairs were gathered for [mm]
+  /// What part of how deep they are contacts with soft bodies ask for: where folds leave no room for it, the less.
+  double recovered_ = 1;
+  double soft_moved_ = 0;  ///< likewise a node of a soft body [mm]
+  double moved_ = 0;       ///< furthest that the last move would have taken a vertex [mm]
+  double reach_ = 0;       ///< that pairs were gathered for [mm]
 };
 
 }  // namespace ligature::contact

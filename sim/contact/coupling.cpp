@@ -177,7 +177,7 @@ void Coupling::list_touches(size_t strand, const Strand& shape, const StrandCont
     const bool turns = shape.turns && c.pair.strand_b != kNoStrand;
     work.turns |= turns;
     const auto side = [&](size_t edge, double s, double sign) {
-      const Blend b = c.kind == StrandContact::Kind::slope ? slope_at(shape, edge, s) : blend_at(shape, edge, s);
+      const Blend b = c.kind == StrandContact::Kind::slope ? slope_at(shape, edge, s) : blend_of(c, shape, edge, s);
       if (turns) {
         Turn& turn = t.turn[t.ends / 3];
         turn = turn_at(shape, edge, s, -sign * c.normal);

@@ -83,6 +83,13 @@ inline Blend slope_at(const Strand& strand, std::size_t edge, double s) noexcept
   return b;
 }
 
+/// Of a contact's place on one of its strands.
+inline Blend blend_of(const StrandContact& c, const Strand& strand, std::size_t edge, double s) noexcept {
+  if (c.kind != StrandContact::Kind::stop) return blend_at(strand, edge, s);
+  const auto e = static_cast<std::uint32_t>(edge), next = static_cast<std::uint32_t>(strand.next(edge));
+  return {{e, next, next}, {1 - s, s, 0}};
+}
+
 /// @param x the strand's vertices, or where they were: at the same weights
 inline Vector3d place_on(const Vector3d* x, const Strand& strand, std::size_t edge, double s) noexcept {
   const Blend b = blend_at(strand, edge, s);

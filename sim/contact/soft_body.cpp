@@ -39,7 +39,7 @@ bool inside(const TriangleMesh& mesh, const Vector3d& p) {
 
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
                       const SoftMotion& motion, double share, const std::vector<Passage>* passages,
-                      std::uint32_t number, double kept) noexcept {
+                      std::uint32_t number, double kept, std::vector<Stopped>* stopped) noexcept {
   SoftVerdict out;
   const TriangleMesh& mesh = body.surface();
   double furthest = 0;
@@ -83,7 +83,7 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
           return;
         }
         const Vector3d apart = (first.on_segment - first.on_triangle) / first.distance;
-        const double least = share * std::min(keep, 0.5 * first.distance);
+        const double least = share * least_apart(first.distance, keep);
         if (plane_separates(m, apart, least)) return;
         // What all of it moves by together brings nothing nearer.
         const Vector3d mean = (m.edge_by[0] + m.edge_by[1] + m.corner_by[0] + m.corner_by[1] + m.corner_by[2]) / 5;
@@ -103,11 +103,14 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
           if (left <= kBand * least) break;
           t += left / speed;
         }
-        if (t >= edge_fraction) return;
-        if (begins_inside())
+        if (t >= edge_fraction && !stopped) return;
+        if (begins_inside()) {
           ++out.inside;
-        else
-          edge_fraction = t;
+          return;
+        }
+        edge_fraction = std::min(edge_fraction, t);
+        if (stopped && stopped->size() < stopped->capacity())
+          stopped->push_back({k, static_cast<std::uint32_t>(j), number, triangle, keep, t});
       });
       if (edge_fraction < 1) ++out.found;
       out.fraction = std::min(out.fraction, edge_fraction);

@@ -13,6 +13,7 @@
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "sim/base/hash.hpp"
 #include "sim/contact/mesh.hpp"
@@ -47,6 +48,8 @@ class SoftBody {
   virtual const Vector3d* step() const noexcept = 0;  ///< of the last solve()  W [mm]             (nodes)
   /// Motion of node i for a force on node j, both of the surface. compliance(j, i) is its transpose. [mm/uN]
   virtual Eigen::Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept = 0;
+  /// step() of a node of the surface becomes this, until the next solve().
+  virtual void lead(std::uint32_t /*node*/, const Vector3d& /*step*/) noexcept {}
   /// Largest fraction of step() that the body bears.
   virtual double reach() const noexcept { return 1; }
   virtual void advance(double fraction) noexcept = 0;
@@ -78,18 +81,40 @@ struct SoftVerdict {
   std::size_t looked_at = 0;  ///< pairs that a separating plane did not settle
 };
 
+/// What a guard stopped, or would have stopped later: an edge of a strand, or a triangle of one body, against a
+/// triangle of another.
+struct Stopped {
+  std::uint32_t strand = 0, edge = 0;  ///< or body, and its triangle
+  std::uint32_t body = 0, triangle = 0;
+  double kept = 0;  ///< distance that the guard keeps between them [mm]
+  double part = 0;  ///< of the move, until when they may go
+};
+
 inline constexpr double kCentrelineKept = 0.05;  ///< of its radius, from a thread's centreline to a surface
 /// Likewise from a tool's axis: its spheres lie a radius apart, and what came deeper between two of them they would
 /// push along the axis instead of out.
 inline constexpr double kAxisKept = 0.5;
 
+/// What two surfaces that begin so far apart keep of it at least: `kept`, or half of what they have, which ends at a
+/// thousandth of `kept`, so that there is always a direction in which they lie apart. What is nearer than that for once
+/// is at least not told from rounding.
+inline double least_apart(double distance, double kept) noexcept {
+  constexpr double kEnd = 1e-3, kLost = 0.3, kRounding = 1e-3;
+  const double half = 0.5 * distance, end = kEnd * kept;
+  if (half >= end) return half < kept ? half : kept;
+  if (distance > end) return end;
+  return distance > kLost * end ? (1 - kRounding) * distance : half;
+}
+
 /// While vertices go straight from x to x1 and nodes as told: no centreline comes nearer to the surface than share
-/// times `kept` of its radius, or half of where it begins. Proven triangle by triangle: by a plane that separates
-/// both at both ends of the move, else by conservative advancement [Mirtich 1996].
+/// times `kept` of its radius, or half of where it begins (least_apart). Proven triangle by triangle: by a plane that
+/// separates both at both ends of the move, else by conservative advancement [Mirtich 1996].
 /// @param x1 one array a strand, where its vertices would end @param passages of strands through the body of this
-/// number: not looked at there; or null. @rt bounded, no allocation
+/// number: not looked at there; or null. @param stopped what cut the move short is appended, up to its capacity (body:
+/// `number`); or null. @rt bounded, no allocation
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
                       const SoftMotion& motion, double share = 1, const std::vector<Passage>* passages = nullptr,
-                      std::uint32_t number = 0, double kept = kCentrelineKept) noexcept;
+                      std::uint32_t number = 0, double kept = kCentrelineKept,
+                      std::vector<Stopped>* stopped = nullptr) noexcept;
 
 }  // namespace ligature::contact

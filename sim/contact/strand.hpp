@@ -92,8 +92,9 @@ struct SurfacePlace {
 /// A place where two strands touch or may touch in this step, on their smooth centrelines (smooth_curve.hpp).
 struct StrandContact {
   /// beside: a vertex of a, which stays, and the place of b nearest to it. crossing: the places nearest to each other.
-  /// slope: no contact, but how the direction of strand a at the place of one turns (Coupling).
-  enum class Kind : std::uint8_t { beside, crossing, slope };
+  /// slope: no contact, but how the direction of strand a at the place of one turns (Coupling). stop: its place is on
+  /// the polyline of a, where a guard stopped it (stops.hpp).
+  enum class Kind : std::uint8_t { beside, crossing, slope, stop };
   EdgePair pair;          ///< where the two places are: of one strand, b may be before a only in a ring
   double sa = 0, sb = 0;  ///< along their edges, in [0, 1]
   Kind kind = Kind::crossing;

@@ -68,6 +68,7 @@ TissueContacts::TissueContacts(std::size_t most_contacts) : most_(most_contacts)
 }
 
 std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
+  while (!contacts_.empty() && contacts_.back().kind == TissueContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
   contacts_.clear();
   std::fill_n(handed_.begin(), before_.size(), std::uint8_t{0});

@@ -27,6 +27,7 @@ struct TissueContact {
     vertex,  ///< `first` of body a against the surface of b, one of several by `number`; b may be a
     other,   ///< vertex `first` of body b against the surface of a
     edges,   ///< the edges `first` of a and `second` of b: 3 triangle + side, of the later of their two triangles
+    stop,    ///< triangles `first` of a and `second` of b, where a guard stopped them (stops.hpp): behind all others
   };
   /// pair = {kNoStrand, body a, kNoStrand, body b}; normal from b to a, force on a; `on`: the place on b
   StrandContact contact;

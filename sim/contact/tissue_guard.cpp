@@ -64,21 +64,21 @@ void load(Moving& m, std::size_t k, const TriangleMesh& mesh, std::uint32_t tria
   }
 }
 
-// Two triangles; of the move that was left.
-void look_at(const Moving& m, const Vector3d& n_a, const Vector3d& n_b, double keep, double share, SoftVerdict& out) {
-  if (plane_separates(m, n_b, share * keep) || plane_separates(m, -n_a, share * keep)) return;
+// Two triangles. @returns until when they may go: 1 = all the way
+double look_at(const Moving& m, const Vector3d& n_a, const Vector3d& n_b, double keep, double share, SoftVerdict& out) {
+  if (plane_separates(m, n_b, share * keep) || plane_separates(m, -n_a, share * keep)) return 1;
   const Vector3d between = m.at[0][0] + m.at[0][1] + m.at[0][2] - m.at[1][0] - m.at[1][1] - m.at[1][2];
-  if (plane_separates(m, between.normalized(), share * keep)) return;
-  if (plane_separates(m, (n_b - n_a).normalized(), share * keep)) return;
+  if (plane_separates(m, between.normalized(), share * keep)) return 1;
+  if (plane_separates(m, (n_b - n_a).normalized(), share * keep)) return 1;
   ++out.looked_at;
   const Vector3d first = apart(m.at[0], m.at[1]);
   const double distance = first.norm();
   if (!(distance > 0)) {
     ++out.inside;
-    return;
+    return 1;
   }
-  const double least = share * std::min(keep, 0.5 * distance);
-  if (plane_separates(m, first / distance, least)) return;
+  const double least = share * least_apart(distance, keep);
+  if (plane_separates(m, first / distance, least)) return 1;
   // What all of it moves by together brings nothing nearer.
   const Vector3d mean = (m.by[0][0] + m.by[0][1] + m.by[0][2] + m.by[1][0] + m.by[1][1] + m.by[1][2]) / 6;
   double speed = 0;
@@ -88,16 +88,19 @@ void look_at(const Moving& m, const Vector3d& n_a, const Vector3d& n_b, double k
   for (int i = 0; i < kMostAdvances && t < out.fraction; ++i) {
     if (i > 0) here = apart(m.corners(0, t), m.corners(1, t)).norm();
     const double left = here - least;
-    if (left >= (1 - t) * speed) return;
+    if (left >= (1 - t) * speed) return 1;
     if (left <= kBand * least) break;
     t += left / speed;
   }
-  if (t >= 1) return;
+  if (t >= 1) return 1;
   ++out.found;
   out.fraction = std::min(out.fraction, t);
+  return t;
 }
 
-void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, double share, SoftVerdict& out) {
+template <class Cut>
+void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, double share, SoftVerdict& out,
+                  const Cut& cut) {
   const TriangleMesh &mesh = a.surface(), &other = b.surface();
   const SoftMotion by = move.of(a), other_by = move.of(b);
   const double keep = kLeastDistance * (a.skin() + b.skin());
@@ -115,13 +118,16 @@ void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, 
     if ((low - other.high()).cwiseMax(other.low() - high).maxCoeff() > reach) continue;
     other.for_each_near(low, high, reach, [&](std::uint32_t u) {
       load(m, 1, other, u, other_by);
-      look_at(m, mesh.face_normal(t), other.face_normal(u), keep, share, out);
+      const double until = look_at(m, mesh.face_normal(t), other.face_normal(u), keep, share, out);
+      if (until < 1) cut(t, u, keep, until);
     });
   }
 }
 
 // Of a surface with itself. Further than pairs are looked for it does not go.
-void look_within(const SoftBody& body, SelfPairs& pairs, const TissueMove& move, double share, SoftVerdict& out) {
+template <class Cut>
+void look_within(const SoftBody& body, SelfPairs& pairs, const TissueMove& move, double share, SoftVerdict& out,
+                 const Cut& cut) {
   const TriangleMesh& mesh = body.surface();
   const SoftMotion by = move.of(body);
   const double keep = kLeastDistance * 2 * body.skin();
@@ -140,20 +146,29 @@ void look_within(const SoftBody& body, SelfPairs& pairs, const TissueMove& move,
     Moving m;
     load(m, 0, mesh, p.a, by);
     load(m, 1, mesh, p.b, by);
-    look_at(m, mesh.face_normal(p.a), mesh.face_normal(p.b), keep, share, out);
+    const double until = look_at(m, mesh.face_normal(p.a), mesh.face_normal(p.b), keep, share, out);
+    if (until < 1) cut(p.a, p.b, keep, until);
   }
 }
 
 }  // namespace
 
-SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share) noexcept {
+SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share,
+                         std::vector<Stopped>* stopped) noexcept {
   SoftVerdict out;
-  for (std::size_t i = 0; i < bodies.count; ++i) {
+  for (std::uint32_t i = 0; i < bodies.count; ++i) {
     const SoftBody* const own = bodies.soft_of(i);
-    if (own && own->skin() > 0 && own->self_pairs()) look_within(*own, *own->self_pairs(), move, share, out);
-    for (std::size_t j = i + 1; j < bodies.count; ++j) {
+    if (own && own->skin() > 0 && own->self_pairs())
+      look_within(*own, *own->self_pairs(), move, share, out,
+                  [&](std::uint32_t t, std::uint32_t u, double keep, double until) {
+                    if (stopped && stopped->size() < stopped->capacity()) stopped->push_back({i, t, i, u, keep, until});
+                  });
+    for (std::uint32_t j = i + 1; j < bodies.count; ++j) {
       const SoftBody *const a = bodies.soft_of(i), *const b = bodies.soft_of(j);
-      if (a && b && a->skin() > 0 && b->skin() > 0) look_between(*a, *b, move, share, out);
+      if (!a || !b || !(a->skin() > 0) || !(b->skin() > 0)) continue;
+      look_between(*a, *b, move, share, out, [&](std::uint32_t t, std::uint32_t u, double keep, double until) {
+        if (stopped && stopped->size() < stopped->capacity()) stopped->push_back({i, t, j, u, keep, until});
+      });
     }
   }
   return out;

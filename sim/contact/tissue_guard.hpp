@@ -1,6 +1,8 @@
 #pragma once
 /// No surface of a soft body passes through that of another or through itself: proven triangle against triangle, by a plane that
 /// separates both at both ends of a move, else by conservative advancement [Mirtich 1996].
+#include <vector>
+
 #include "sim/contact/obstacle.hpp"
 #include "sim/contact/soft_body.hpp"
 
@@ -17,7 +19,9 @@ struct TissueMove {
 };
 
 /// While all nodes go straight as told: surfaces come no nearer to each other than share times a tenth of the sum of
-/// their skins, or half of where they begin. @rt bounded, no allocation
-SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share = 1) noexcept;
+/// their skins, or half of where they begin (least_apart). @param stopped what cut the move short is appended, up to
+/// its capacity; or null. @rt bounded, no allocation
+SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double share = 1,
+                         std::vector<Stopped>* stopped = nullptr) noexcept;
 
 }  // namespace ligature::contact

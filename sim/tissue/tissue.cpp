@@ -1275,6 +1275,16 @@ Matrix3d Tissue::compliance(std::uint32_t i, std::uint32_t j) const noexcept {
   return out;
 }
 
+void Tissue::lead(std::uint32_t node, const Vector3d& step) noexcept {
+  Parts& p = *p_;
+  double square = 0;
+  p.for_each_bearer(node, [&](std::uint32_t, double weight) { square += weight * weight; });
+  if (!(square > 0)) return;
+  const Vector3d more = step - p.move[node];
+  p.for_each_bearer(node, [&](std::uint32_t bearer, double weight) { p.move[bearer] += weight / square * more; });
+  p.embed(p.move);
+}
+
 double Tissue::reach() const noexcept {
   p_->reached = p_->reach(p_->move);
   return p_->reached;

@@ -102,6 +102,7 @@ class Tissue final : public contact::SoftBody {
   void push(std::uint32_t node, const Vector3d& force) noexcept override;
   void solve() noexcept override;
   const Vector3d* step() const noexcept override;
+  void lead(std::uint32_t node, const Vector3d& step) noexcept override;
   /// Of surfaces with more than 1200 nodes a node's first answer costs three solves; the last 256 are kept.
   Matrix3d compliance(std::uint32_t i, std::uint32_t j) const noexcept override;
   double reach() const noexcept override;

@@ -80,6 +80,7 @@ void World::State::solve_together(StepReport& report) noexcept {
     coupled[0].bodies().contacts().clear();
     coupled[0].tools().contacts().clear();
     coupled[0].tissues().contacts().clear();
+    coupled[0].stops().clear();
     for (contact::StrandContact& c : coupled[0].rings().contacts()) c.force.setZero();
     return;
   }

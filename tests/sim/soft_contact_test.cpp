@@ -12,6 +12,7 @@
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/contact/stops.hpp"
 #include "sim/contact/tools.hpp"
 #include "sim/world/build.hpp"
 
@@ -297,6 +298,106 @@ TEST(SoftGuard, LetsWhatIsInsideComeOut) {
     EXPECT_EQ(look(out, 0.1).inside, 0u) << deep;
     EXPECT_LT(look(out, -0.1).fraction, 0.5) << deep;
   }
+}
+
+// However near two places are, what they keep is less than they have, and more than nothing.
+TEST(SoftGuard, KeepsOfADistanceHalfOrAThousandthOfWhatItShall) {
+  constexpr double kKept = 1e-3;
+  EXPECT_EQ(least_apart(1, kKept), kKept);
+  EXPECT_EQ(least_apart(1e-3, kKept), 0.5e-3);
+  EXPECT_EQ(least_apart(1.5e-6, kKept), 1e-6);
+  double before = 0;
+  for (double d = 1e-12; d < 1e-1; d *= 1.01) {
+    EXPECT_LT(least_apart(d, kKept), d);
+    EXPECT_GE(least_apart(d, kKept), 0.5 * std::min(d, 2 * kKept) * (d < 2e-6 ? 0 : 1));
+    EXPECT_GE(least_apart(d, kKept), before * (d < 1e-6 ? 0.99 : 1)) << d;
+    before = std::max(before, least_apart(d, kKept));
+  }
+  // Half of half of it and so on ends where there is still a direction.
+  double d = 1e-2;
+  for (int k = 0; k < 1000; ++k) d = least_apart(d, kKept);
+  EXPECT_GT(d, 1e-7);
+}
+
+/// A drum and an edge over its rim, at a height.
+struct OverRim {
+  SprungMesh body{drum(1, 0.5, 24), 100, 0};
+  Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* body_list = &obstacle;
+  SoftBody* soft_list = &body;
+  std::vector<Vector3d> x{{0, -0.1, 0}, {0, 0.1, 0}};
+  std::vector<BodyContact> threads, tools;
+  std::vector<TissueContact> tissues;
+
+  explicit OverRim(double height) {
+    threads.reserve(8), tools.reserve(8), tissues.reserve(8);
+    lift(height);
+  }
+  void lift(double height) {
+    for (Vector3d& p : x) p = Vector3d(0.01, p.y(), 1 + height);
+  }
+  Strand strand() const { return {.x = x.data(), .vertices = x.size(), .radius = 0.05, .rest_length = 0.2}; }
+  Bodies bodies() { return {&body_list, 1, 0, &soft_list}; }
+  std::uint32_t triangle() const { return body.surface().nearest({0.01, 0, 1.5}, 2).triangle; }
+  const StrandContact& add(Stops& stops) {
+    threads.clear();
+    const Strand s = strand();
+    stops.add_to(&s, {}, bodies(), threads, tools, tissues);
+    static const StrandContact none;
+    return threads.empty() ? none : threads[0].contact;
+  }
+};
+
+TEST(Stops, WhatAGuardStoppedIsAContactUntilItIsApart) {
+  constexpr double kKept = 2.5e-3;
+  OverRim scene(1e-3);
+  Stops stops(16);
+  const Strand s = scene.strand();
+  const auto stop = [&] {
+    stops.found().push_back({0, 0, 0, scene.triangle(), kKept});
+    stops.keep(Stops::Of::thread, &s);
+  };
+  stop();
+  ASSERT_EQ(stops.size(), 1u);
+  const SegmentTriangle near = [&] {
+    const TriangleMesh& mesh = scene.body.surface();
+    const TriangleMesh::Triangle& t = mesh.triangle(scene.triangle());
+    return closest(scene.x[0], scene.x[1], mesh.vertex(t[0]), mesh.vertex(t[1]), mesh.vertex(t[2]));
+  }();
+  StrandContact c = scene.add(stops);
+  ASSERT_EQ(scene.threads.size(), 1u);
+  EXPECT_EQ(c.kind, StrandContact::Kind::stop);
+  EXPECT_GT(c.normal.dot((near.on_segment - near.on_triangle).normalized()), 1 - 1e-9);
+  EXPECT_NEAR(c.gap, -Stops::kAskedFor * kKept, 1e-12) << "little is asked for at first";
+  double asked = Stops::kAskedFor * kKept;
+  for (int k = 0; k < 8; ++k) {
+    stop();
+    EXPECT_EQ(stops.size(), 1u) << "it is the same one";
+    asked *= 2;
+    c = scene.add(stops);
+    EXPECT_NEAR(c.gap, -std::min(asked, 1.2 * kKept - near.distance), 1e-9) << "twice as much each time, up to all";
+  }
+  // Its force goes on, along the new normal, and only pressing.
+  scene.threads[0].contact.force = 100 * c.normal + 30 * c.normal.unitOrthogonal();
+  stops.recall(scene.threads, scene.tools, scene.tissues);
+  scene.lift(2e-3);
+  c = scene.add(stops);
+  EXPECT_NEAR((c.force - 100 * c.normal).norm(), 0, 1e-6);
+  scene.threads[0].contact.force = -10 * c.normal;
+  stops.recall(scene.threads, scene.tools, scene.tissues);
+  EXPECT_EQ(scene.add(stops).force.norm(), 0);
+  // Apart by what is kept and more than is pushed to: forgotten.
+  scene.lift(1.2 * kKept + kKept + 1e-3);
+  scene.add(stops);
+  EXPECT_EQ(scene.threads.size(), 0u);
+  EXPECT_EQ(stops.size(), 0u);
+  // So is what a strand that has been divided anew was stopped by.
+  scene.lift(1e-3);
+  stop();
+  Strand anew = scene.strand();
+  anew.division = s.division + 1;
+  stops.begin(&anew, 1);
+  EXPECT_EQ(stops.size(), 0u);
 }
 
 /// A thread through a drum, in at the top and out at the bottom, that comes to the top at an angle from the axis of the

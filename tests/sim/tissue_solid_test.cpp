@@ -180,6 +180,10 @@ TEST(TissueSolid, PushedStepsFollowComplianceAndItIsSymmetric) {
     t.push(j, f);
     t.solve();
     EXPECT_LT((t.step()[i] - without - c * f).norm(), 1e-4 * (c * f).norm() + 1e-9) << i << " " << j;
+    const bool held = !(t.compliance(i, i).norm() > 0);
+    const Vector3d led = t.step()[i] + Vector3d(1e-3, 2e-3, -1e-3);
+    t.lead(i, led);
+    EXPECT_NEAR((t.step()[i] - led).norm(), held ? 1e-3 * std::sqrt(6.0) : 0, 1e-12) << "by what it is embedded in";
     t.advance(t.reach());
     t.finish();
     // The surface goes along with what it is embedded in.

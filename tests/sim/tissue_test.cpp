@@ -250,6 +250,24 @@ TEST(Tissue, PushedStepsFollowComplianceOnLargeSurfaces) {
   }
 }
 
+TEST(Tissue, StepsOfItsSurfaceCanBeLed) {
+  const Vessel v = small_vessel();
+  Tissue t = tissue_of(v);
+  const std::uint32_t led = vessel_node(v, 5, 2, 1), other = vessel_node(v, 5, 3, 1), held = vessel_node(v, 0, 2, 1);
+  t.begin(0.005);
+  t.linearise();
+  t.push(other, {0, 300, 20});
+  t.solve();
+  const Vector3d before = t.step()[other], place = t.x()[led], to(0.01, -0.02, 0.03);
+  t.lead(led, to);
+  t.lead(held, to);
+  EXPECT_LT((t.step()[led] - to).norm(), 1e-15);
+  EXPECT_EQ(t.step()[other], before);
+  EXPECT_EQ(t.step()[held], Vector3d(0, 0, 0)) << "what is held is not led";
+  t.advance(0.5);
+  EXPECT_LT((t.x()[led] - place - 0.5 * to).norm(), 1e-12);
+}
+
 TEST(Tissue, GoingBackIsExact) {
   const Vessel v = small_vessel();
   Tissue t = tissue_of(v);
