@@ -244,8 +244,11 @@ bool Exercise::holds(Step step, const SceneFacts& facts) const noexcept {
       return stitches_[1].right;
     case Step::pull_through:
       return stitched && (passed || p_.tail_mm <= goal_.tail_mm);
-    case Step::first_throw:
-      return knot_size_ > 0 && begins(goal_.throws, knot());
+    case Step::first_throw: {
+      // Drawn by one end alone throws are half hitches round it.
+      const std::string_view first = std::string_view(goal_.throws).substr(0, goal_.throws.find_first_of("=x"));
+      return begins(knot(), first) || (first == "1" && begins(knot(), "S"));
+    }
     case Step::last_throw:
       return knot() == goal_.throws;
     case Step::cut:

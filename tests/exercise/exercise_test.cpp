@@ -218,10 +218,14 @@ TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
   s.pull(70);
   s.tied("1");
   s.look();
+  s.tied("S=S");
+  s.look(3);
   s.tied("1x1");
   s.look(3);
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
   EXPECT_NE(s.judge.progress().state, State::passed);
+  EXPECT_TRUE(s.judge.progress().steps[static_cast<std::size_t>(Step::first_throw)].passed) << "that one was right";
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw);
   s.tied("1");
   s.look();
   s.tied("1=1");

@@ -5,8 +5,8 @@ The right hand picks the needle up near its swage, stands it upright and drives 
 of the one vessel from outside, through both open ends, and through the wall of the other from inside. The left hand
 takes the point, draws the needle out along the circle and the thread after it. Then the knot (throws.py).
 
-drop_right_path.csv: one who lets the needle fall. torn_*_path.csv: one whose hands pull both ends of a stitch that is
-already there (torn.toml) until the wall tears.
+granny_*_path.csv: one who winds both throws the same way. drop_right_path.csv: one who lets the needle fall.
+torn_*_path.csv: one whose hands pull both ends of a stitch that is already there (torn.toml) until the wall tears.
 
 Poses of T in W over time (CONTRACT): t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg.
 """
@@ -72,7 +72,7 @@ def drive(path, begin, end, first, last, at, lean):
         path.to(begin + (end - begin) * k / count, place, jaws(UPRIGHT, along, lean), SHUT)
 
 
-def right_and_left():
+def right_and_left(granny=False):
     right, left = Path(), Path()
     # Angles are those of the point.
     held = RIGHT_AT - ARC_DEG
@@ -120,7 +120,7 @@ def right_and_left():
     drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN)
     _, out, q, _ = left.rows[-1]
     left.to(PULLED, add(out, (5.65, 0.0, 12.65)), q, SHUT)
-    cut, done = tie(right, left, PULLED + 0.4)
+    cut, done = tie(right, left, PULLED + 0.4, granny)
     print(f"cuts_s = [{cut:.2f}], done at {done:.2f} s")
     return right, left
 
@@ -169,6 +169,6 @@ def tearing():
 
 
 if __name__ == "__main__":
-    for name, path in zip(("right", "left", "drop_right", "torn_right", "torn_left"),
-                          (*right_and_left(), dropping(), *tearing())):
+    for name, path in zip(("right", "left", "granny_right", "granny_left", "drop_right", "torn_right", "torn_left"),
+                          (*right_and_left(), *right_and_left(granny=True), dropping(), *tearing())):
         path.write(pathlib.Path(__file__).with_name(f"{name}_path.csv"))

@@ -3,7 +3,7 @@
 For a throw the right hand holds its closed jaws across the vessels, pointing away from the operator; the left hand, which
 has the needle, lays the long end once round them, rolling so that the thread leaves the needle straight. The right hand
 goes to the short end with the loop on its jaws, takes it and backs out of the loop; then the hands go apart, each to the
-other side. The second throw is the mirror image of the first: a reef.
+other side. The second throw is the mirror image of the first: a reef. Wound as the first it is a granny.
 """
 import math
 
@@ -88,28 +88,34 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1):
+def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1, wind=None):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; root: where the long
     end begins; end, tail: where the short one ends, and its direction there; length: of the long one; take: how far from its
-    end the short one is taken, deep: how far behind the tips.
+    end the short one is taken, deep: how far behind the tips; wind: +1 laid round anticlockwise as the operator sees it, -1
+    clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
-    # In the mirror, x -> side x.
-    centre = (side * end[0] - 0.55, end[2] + above)
+    wind = side if wind is None else wind
+    x, z = end[0] - 0.55 * side, end[2] + above  # of the jaws that it is laid round
     tail = unit(tail)
 
+    # In the mirror, x -> wind x.
     def place(angle, far):
-        return (side * (centre[0] + far * math.cos(angle * DEG)), 1.0, centre[1] + far * math.sin(angle * DEG))
+        return (x + wind * far * math.cos(angle * DEG), 1.0, z + far * math.sin(angle * DEG))
 
     def roll(angle):
-        return (angle if side > 0 else 180 - angle) - TANGENT
+        return (angle if wind > 0 else 180 - angle) - TANGENT
 
     def far(angle):
-        return distance_laid((side * root[0], root[2]), centre, angle, length - SLACK)
+        return distance_laid((wind * root[0], root[2]), (wind * x, z), angle, length - SLACK)
 
-    over, round_ = 100.0, 505.0
-    hands.move_right(t - 0.6, t - 0.05, (side * centre[0], BACK, centre[1]), SHUT, facing(tail))
-    hands.move_right(t, t + 0.6, (side * centre[0], BEHIND, centre[1]))
+    # To where nothing is laid yet: over the jaws, or past their tips to the side where the thread comes up beside them.
+    over, round_ = (100.0, 505.0) if wind == side else (5.0, 395.0)
+    hands.move_right(t - 0.6, t - 0.05, (x, BACK, z), SHUT, facing(tail))
+    hands.move_right(t, t + 0.6, (x, BEHIND, z))
     turns = 360 * round((hands.roll - roll(over)) / 360)
+    if wind != side:
+        hands.move_left(t, t + 1.0, (x, BEHIND + 3.5, z - 1.0), 0.5 * (hands.roll + roll(over) + turns))
+        t += 1.0
     hands.move_left(t, t + 1.0, place(over, far(over)), roll(over) + turns)
     t += 1.0
     for k in range(1, 61):
@@ -143,8 +149,9 @@ def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1):
     return t + 1.2
 
 
-def tie(right, left, t):
-    """From when the thread has been drawn through to the cut end. @returns when it cuts, and when it is done"""
+def tie(right, left, t, granny=False):
+    """From when the thread has been drawn through to the cut end; a granny has its second throw laid round as the first.
+    @returns when it cuts, and when it is done"""
     hands = Hands(right, left)
     t = throw(hands, t, 1, root=(0.8, 0.0, 2.5), end=(-4.0, -0.45, 3.68), tail=(-0.93, -0.12, 0.35), length=LONG, above=4.1)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
@@ -157,8 +164,10 @@ def tie(right, left, t):
     t += 0.3
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
-    t = throw(hands, t, -1, root=(0.6, 0.0, 3.6), end=(1.25, -0.98, 1.6), tail=(0.15, -0.58, -0.8), length=11.9, above=6.7,
-              take=0.45, deep=0.5)
+    # Laid past the jaws' tips the long end draws the short one aside.
+    end, tail = ((0.94, -1.57, 1.16), (0.05, -0.71, -0.70)) if granny else ((1.25, -0.98, 1.6), (0.15, -0.58, -0.8))
+    t = throw(hands, t, -1, root=(0.6, 0.0, 3.6), end=end, tail=tail, length=11.9, above=1.6 + 6.7 - end[2],
+              take=0.45, deep=0.9 if granny else 0.5, wind=1 if granny else -1)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
     hands.move_right(t, t + 1.2, (-3.4, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (10.2, 1.0, 3.6), in_line(hands, (10.2, 1.0, 3.6), KNOT))
