@@ -79,9 +79,9 @@ inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]
 // Moves that something is in the way of.
 inline constexpr double kBlockedFraction = 1e-3;  ///< a move cut below this is blocked, ...
 inline constexpr double kPoorFraction = 0.1;      ///< one cut below this asks contacts with soft bodies for half, ...
-inline constexpr int kMostGivingWay = 8;          ///< times that what is in its way gives way, where soft bodies are
-inline constexpr double kOfRoom = 0.7;            ///< ... and takes this part of the way that there is
 inline constexpr double kLeastRecovered = 1e-3;   ///< ... and from this on, twice as much again, where it is not
+inline constexpr int kMostGivingWay = 8;          ///< such a move lets nodes of soft bodies give way so many times, ...
+inline constexpr double kOfRoom = 0.7;            ///< ... which take this part of the way that there is
 inline constexpr int kMostBlocked = 2;            ///< ... and after more than so many on end the step ends where it is
 inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone
 inline constexpr int kMostHalvingsBack = 12;      ///< of a step that left edges overstretched
