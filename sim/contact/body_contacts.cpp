@@ -8,6 +8,7 @@
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
+#include "sim/contact/zero_of.hpp"
 
 namespace ligature::contact {
 namespace {
@@ -30,31 +31,6 @@ struct Moment {
   Obstacle::Surface nearest(const Vector3d& p, double within) const { return body.nearest(p, within, at); }
 };
 
-// The zero of an increasing function between low and high, where it is negative and positive: false position, its
-// weights halved where one end stays [Dowell and Jarratt 1971].
-template <class Function>
-double zero_of(double low, double at_low, double high, double at_high, const Function& f) {
-  int side = 0;
-  double middle = low;
-  for (int k = 0; k < kMostLooks && high - low > kSamePlace; ++k) {
-    const double before = middle;
-    middle = (low * at_high - high * at_low) / (at_high - at_low);
-    if (k > 0 && std::abs(middle - before) < kSamePlace) break;
-    const double value = f(middle);
-    if (value == 0) break;
-    if (value < 0) {
-      low = middle, at_low = value;
-      if (side < 0) at_high *= 0.5;
-      side = -1;
-    } else {
-      high = middle, at_high = value;
-      if (side > 0) at_low *= 0.5;
-      side = 1;
-    }
-  }
-  return middle;
-}
-
 // Where the piece round vertex i is nearest, from -1/2 to 1/2, and the bend there.
 struct Place {
   double d = 0, bend = 0;
@@ -73,7 +49,8 @@ Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, d
   if (!strand.closed && (here > 0 ? i == 0 : i + 1 == strand.vertices)) return {};
   const double there = rises(end);
   if (here > 0 ? there >= 0 : there <= 0) return {end, 0};
-  return at(here > 0 ? zero_of(end, there, 0, here, rises) : zero_of(0, here, end, there, rises));
+  return at(here > 0 ? zero_of(end, there, 0.0, here, kSamePlace, kMostLooks, rises)
+                     : zero_of(0.0, here, end, there, kSamePlace, kMostLooks, rises));
 }
 
 // The distance along a piece that is longer than wide may have several minima, where a mesh has ridges nearer to each
@@ -106,13 +83,6 @@ bool before(const BodyContact& a, const StrandContact& at, std::uint32_t vertex)
   if (p.strand_a != at.pair.strand_a) return p.strand_a < at.pair.strand_a;
   if (p.edge_b != at.pair.edge_b) return p.edge_b < at.pair.edge_b;
   return a.vertex < vertex;
-}
-
-Vector3d turned(const Vector3d& force, const Vector3d& from, const Vector3d& to) {
-  if (from.dot(to) < kSameSide) return Vector3d::Zero();
-  const double along = from.dot(force);
-  const Vector3d across = force - along * from;
-  return along * to + (across - to.dot(across) * to);
 }
 
 // A tool that comes down beside a thread on the bench would wedge it: with both frictions such a wedge locks, while the
@@ -149,7 +119,7 @@ BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
 }
 
 std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                               const std::vector<Passage>* passages, bool only_soft) noexcept {
+                               const std::vector<Passage>* passages) noexcept {
   while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
   contacts_.clear();
@@ -161,7 +131,6 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
       const Obstacle& body = *bodies.body[b];
       if (body.shape() == Obstacle::Shape::plane) continue;
       const SoftBody* const soft = bodies.soft_of(b);
-      if (only_soft && !soft) continue;
       const Moment moment{body, bodies.at};
       for (std::uint32_t i = 0; i < n; ++i) {
         if (soft && passages && passes(*passages, k, b, i - 0.5, i + 0.5)) continue;

@@ -23,6 +23,7 @@
 #include "sim/contact/obstacle.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/strand.hpp"
+#include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
 
@@ -37,6 +38,14 @@ struct BodyContact {
   double bend = 0;
 };
 
+/// A contact's force, turned with its normal; none where that has changed its side.
+inline Vector3d turned(const Vector3d& force, const Vector3d& from, const Vector3d& to) noexcept {
+  if (from.dot(to) < kSameSide) return Vector3d::Zero();
+  const double along = from.dot(force);
+  const Vector3d across = force - along * from;
+  return along * to + (across - to.dot(across) * to);
+}
+
 class BodyContacts {
  public:
   explicit BodyContacts(std::size_t most_contacts);
@@ -49,9 +58,8 @@ class BodyContacts {
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * bodies), no allocation
   /// @param passages where strands are inside a body and touch its surface no more, or null
-  /// @param only_soft rigid bodies are left out
   std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                   const std::vector<Passage>* passages = nullptr, bool only_soft = false) noexcept;
+                   const std::vector<Passage>* passages = nullptr) noexcept;
 
   /// In ascending order of strand, body, vertex, number; behind them what Stops added.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }

@@ -148,7 +148,7 @@ double Tools::least_radius() const noexcept {
 
 std::size_t Tools::find(double part, const Bodies& bodies, double reach) noexcept {
   place(part);
-  return contacts_.find(strands_.data(), strands_.size(), bodies, reach, nullptr, true);
+  return contacts_.find(strands_, bodies, reach);
 }
 
 void Tools::clear_forces() noexcept {

@@ -8,8 +8,8 @@
 ///
 /// so that jaws that close on tissue press with what their closing is worth and no more, from both sides, and hold it
 /// by friction. A hand presses with kMostPress at most and then gives way as far as it must: the energy of d goes on
-/// linearly [Huber 1964], in an iteration with the secant |d| / kMostPress for its compliance. Contacts are found as
-/// those of strands with bodies are (body_contacts.hpp). A tool that appears inside a body, or where a thread is, touches
+/// linearly [Huber 1964], in an iteration with the secant |d| / kMostPress for its compliance. Contacts are those of a
+/// round cone with a surface (tool_contacts.hpp). A tool that appears inside a body, or where a thread is, touches
 /// nothing until it has left it.
 #include <cstdint>
 #include <vector>
@@ -17,6 +17,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/contact/body_contacts.hpp"
 #include "sim/contact/strand.hpp"
+#include "sim/contact/tool_contacts.hpp"
 
 namespace ligature::contact {
 
@@ -111,7 +112,7 @@ class Tools {
   std::vector<std::size_t> active_;  ///< those that may touch something
   std::vector<Strand> strands_;      ///< of these
   std::vector<const Vector3d*> trial_;
-  BodyContacts contacts_;
+  ToolContacts contacts_;
 };
 
 }  // namespace ligature::contact
