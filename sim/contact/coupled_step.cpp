@@ -33,6 +33,12 @@ Vector3d blended(const SoftBody& body, const SurfacePlace& place, const Value& v
          place.weight.z() * value(corner[2]);
 }
 
+double furthest_step(const SoftBody& body) {
+  double square = 0;
+  for (std::size_t v = 0; v < body.nodes(); ++v) square = std::max(square, body.step()[v].squaredNorm());
+  return std::sqrt(square);
+}
+
 double thickest(const Strand* strands, std::size_t count) {
   double radius = 0;
   for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
@@ -730,9 +736,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     knots_before = in_knots;
     out.residual = left > rounding && load > 0 ? left / load : 0.0;
-    out.converged = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
-                    moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter &&
-                    soft_moved_ <= kSoftRest * diameter && tissues_apart() &&
+    const bool calm = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
+                      moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter;
+    out.converged = calm && soft_moved_ <= kSoftRest * diameter && tissues_apart() &&
                     worst_penetration() <= kPenetrationLeft * diameter &&
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
@@ -753,6 +759,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].linearise(drag, own_drag_[k].data());
       systems[k].solve();
     }
+    if (iteration == kPatience && calm)
+      visit_soft([&](SoftBody& body) {
+        if (furthest_step(body) > kSoftRest * diameter) body.renew();
+      });
     visit_soft([](SoftBody& body) { body.solve(); });
     stage(StepStage::integrate);
     couple(systems, strands, count, settings, executor, stage, out);
@@ -795,9 +805,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (furthest > most_move) out.limited = true;
     moved_ = furthest;
     soft_moved_ = tools_.furthest_give();
-    visit_soft([&](SoftBody& body) {
-      for (std::size_t v = 0; v < body.nodes(); ++v) soft_moved_ = std::max(soft_moved_, body.step()[v].norm());
-    });
+    visit_soft([&](const SoftBody& body) { soft_moved_ = std::max(soft_moved_, furthest_step(body)); });
     // Bodies that only tools or each other press and that leap to and fro between two places go half way, and half of
     // that.
     const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [](const Row& row) {

@@ -37,6 +37,7 @@ inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one 
 // Bodies that deform.
 inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
+inline constexpr int kPatience = 7;        ///< linearisations, after which a body that alone still moves is renewed
 inline constexpr double kSoftLeap = 0.8;   ///< of its move before, that a body which converges moves less than
 inline constexpr double kLeastRelax = 0.125;  ///< of a move that is made where it does not
 inline constexpr double kLikelyMove = 4;      ///< times the last: a move that bodies are looked at for

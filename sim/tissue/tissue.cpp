@@ -20,6 +20,7 @@ constexpr double kWarpAngle = 0.05;       ///< by how much nodes turn before the
 constexpr double kLeastOfFactor = 1e-4;   ///< of what the factor answers, that a pair may say it is
 constexpr double kMostStiffer = 1e4;      ///< sigma at most
 constexpr double kPoorFactor = 16;        ///< sigma from which on the matrix at rest says nothing any more
+constexpr double kRelaxed = 0.1;          ///< of the energy it was factored at, when that says nothing any more
 constexpr double kLeastStretch = 0.02;    ///< of |F|: sums of principal stretches are taken as this at least
 constexpr std::size_t kMostDense = 1200;  ///< surface nodes whose responses are all kept; of larger surfaces
 constexpr std::size_t kMostKept = 256;    ///< those of so many nodes, the ones asked for last
@@ -97,14 +98,15 @@ struct Tissue::Parts {
   std::vector<std::uint32_t> shape_of;                   ///< of an element                (elements)
   Factor<float> single;
   Factor<double> twofold;  ///< where nothing is fixed: the rigid motions need the digits
-  // Of what has been crushed until A0 says nothing of it any more: the matrix where it is, instead.
-  BlockMatrix crushed_matrix{0};
-  Factor<double> crushed;
-  bool by_crushed = false;
+  // Of what has been deformed until A0 says too little of it: the matrix where it is, instead.
+  BlockMatrix deformed_matrix{0};
+  Factor<double> deformed;
+  bool by_deformed = false;
   bool factored = false;                  ///< in this step
+  double energy_then = 0;                 ///< when it was factored where it is [uN mm]
   std::vector<std::int32_t> surface_of;   ///< number among the free surface nodes, -1: none         (n)
   std::vector<std::uint32_t> responders;  ///< free surface nodes                                   (ns)
-  Answers at_rest, when_crushed;          ///< of each of the two matrices
+  Answers at_rest, when_deformed;         ///< of each of the two matrices
   Factor<float> springs;                  ///< of V |F|^2 and hourglasses, for mending
   double hourglass_weight = 0;            ///< in it, over V
   double rounding = 0;                    ///< of forces: what positions' last digits are worth [uN]
@@ -485,8 +487,8 @@ void Tissue::Parts::for_each_bearer(std::uint32_t node, const Visit& visit) cons
 
 void Tissue::Parts::solve_with(double* b, double* c) noexcept {
   const auto with = [b, c](auto& factor) { c ? factor.solve(b, c) : factor.solve(b); };
-  if (by_crushed)
-    with(crushed);
+  if (by_deformed)
+    with(deformed);
   else if (floats())
     with(twofold);
   else
@@ -515,7 +517,7 @@ const Learnt& Tissue::Parts::learnt(std::uint32_t node) noexcept {
 /// The three columns of A0^-1 at a surface node, its rows those of the surface; solved for unless kept. In the place of
 /// the one that was asked for first, when there is no other.
 const float* Tissue::Parts::respond(std::size_t responder) noexcept {
-  Answers& all = by_crushed ? when_crushed : at_rest;
+  Answers& all = by_deformed ? when_deformed : at_rest;
   const std::size_t size = 9 * responders.size();
   if (all.kept_at[responder] >= 0) return all.columns.data() + static_cast<std::size_t>(all.kept_at[responder]) * size;
   const std::size_t slot_of = all.next;
@@ -560,7 +562,8 @@ void Tissue::Parts::turn_factor() noexcept {
 /// A0 of where it is. @pre turns are those of x
 void Tissue::Parts::factor_here() noexcept {
   factored = true;
-  crushed_matrix.set_zero();
+  energy_then = energy;
+  deformed_matrix.set_zero();
   const double viscous = model.material.relaxation / h;
   for (std::size_t e = 0; e < model.elements.size(); ++e) {
     const std::size_t b = e / kWide, l = e % kWide;
@@ -576,17 +579,17 @@ void Tissue::Parts::factor_here() noexcept {
         const std::int32_t row = free_of[model.elements[e][static_cast<std::size_t>(i)]];
         const std::int32_t column = free_of[model.elements[e][static_cast<std::size_t>(j)]];
         if (row < 0 || column < 0) continue;
-        crushed_matrix.add(static_cast<std::size_t>(row), static_cast<std::size_t>(column),
-                           k.block<3, 3>(3 * i, 3 * j));
+        deformed_matrix.add(static_cast<std::size_t>(row), static_cast<std::size_t>(column),
+                            k.block<3, 3>(3 * i, 3 * j));
       }
   }
-  for (std::size_t i = 0; i < free.size(); ++i) crushed_matrix.add(i, i, stiffness[free[i]] * Matrix3d::Identity());
-  if (!crushed.refactor(crushed_matrix)) {
+  for (std::size_t i = 0; i < free.size(); ++i) deformed_matrix.add(i, i, stiffness[free[i]] * Matrix3d::Identity());
+  if (!deformed.refactor(deformed_matrix)) {
     factor_at_rest();
     return;
   }
-  by_crushed = true;
-  when_crushed.forget();
+  by_deformed = true;
+  when_deformed.forget();
   turn_nodes();
   turn_then = node_turn;
   for (const std::uint32_t i : free) warp[i].setIdentity();
@@ -596,8 +599,8 @@ void Tissue::Parts::factor_here() noexcept {
 
 /// A0 of the shape at rest, turned.
 void Tissue::Parts::factor_at_rest() noexcept {
-  if (!by_crushed) return;
-  by_crushed = false;
+  if (!by_deformed) return;
+  by_deformed = false;
   for (const std::uint32_t i : free) turn_then[i].setIdentity(), warp[i] = node_turn[i];
   forget();
   stiffer = 1;
@@ -987,8 +990,8 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   p.other = p.unknowns;
   const bool positive = p.floats() ? p.twofold.factor(matrix, places) : p.single.factor(matrix, places);
   if (!positive) return failure("tissue: its matrix at rest is not positive definite");
-  p.crushed.plan(matrix, places);
-  p.crushed_matrix = std::move(matrix);
+  p.deformed.plan(matrix, places);
+  p.deformed_matrix = std::move(matrix);
 
   // Springs for mending: the same for each axis, an isotropic resistance to hourglasses.
   p.hourglass_weight = shapes[0].bending.trace() / (12 * shapes[0].mu * shapes[0].volume);
@@ -1022,7 +1025,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
       });
   const std::size_t kept = std::min(p.responders.size(), p.responders.size() <= kMostDense ? kMostDense : kMostKept);
   p.at_rest.resize(p.responders.size(), kept);
-  p.when_crushed.resize(p.responders.size(), std::min(kept, kMostKept));
+  p.when_deformed.resize(p.responders.size(), std::min(kept, kMostKept));
   if (kept == p.responders.size())
     for (const std::uint32_t i : p.responders) p.respond(static_cast<std::size_t>(p.surface_of[i]));
 
@@ -1181,7 +1184,7 @@ void Tissue::begin(double dt) noexcept {
     p.surface_follows = false;
   }
   p.before = p.evaluated = p.factored = false;
-  if (p.by_crushed && p.report.least_jacobian > kGuarded) p.factor_at_rest();
+  if (p.by_deformed && p.report.least_jacobian > kGuarded && p.energy < kRelaxed * p.energy_then) p.factor_at_rest();
   p.turn_factor();
   p.report = {};
 }
@@ -1194,6 +1197,10 @@ void Tissue::linearise() noexcept {
   for (Vector3d& f : p.pushed) f.setZero();
   for (Vector3d& f : p.more) f.setZero();
   p.pushed_more = p.solved = false;
+}
+
+void Tissue::renew() noexcept {
+  if (!p_->factored) p_->factor_here();
 }
 
 void Tissue::push(std::uint32_t node, const Vector3d& force) noexcept {
