@@ -101,6 +101,21 @@ TEST(Anastomosis, AStitchDrawsTheEndsTogetherAndLetsThemGo) {
   }
 }
 
+TEST(Anastomosis, AVesselEndIsPinchedAndLiftedInStepsThatAreWorkedToTheirEnd) {
+  ligature::simulate::SimOptions options;
+  options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/pinched.toml";
+  const auto outcome = ligature::simulate::simulate(options);
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  const json s = json::parse(outcome->summary);
+  EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
+  EXPECT_EQ(s["topology"]["crossings_found"], 0);
+  EXPECT_LE(int(s["solver"]["steps_not_converged"]), int(s["steps"]) / 100);
+  const json& vessel = s["tissue"][0];
+  EXPECT_EQ(vessel["inverted_max"], 0);
+  EXPECT_GT(double(vessel["displacement_max_mm"]), 0.3) << "it was lifted";
+  EXPECT_LT(double(vessel["displacement_mm"]), 2e-3) << "let go it returns";
+}
+
 TEST(TissueFromAMesh, IsPressedByWhatTheThreadIsPulledWithAndComesBack) {
   ligature::simulate::SimOptions options;
   options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/pad.toml";
