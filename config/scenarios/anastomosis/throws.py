@@ -172,8 +172,10 @@ def tie(right, left, t, granny=False):
     hands.move_right(t, t + 1.2, (-3.4, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (10.2, 1.0, 3.6), in_line(hands, (10.2, 1.0, 3.6), KNOT))
     t += 1.2
-    hands.move_right(t, t + 1.2, (-4.9, -0.6, 3.2))
-    hands.move_left(t, t + 1.2, (11.7, 1.0, 3.6))
+    # A granny that is drawn up no tighter falls into half hitches when it is let go.
+    further = 0.6 if granny else 0.0
+    hands.move_right(t, t + 1.2, (-4.9 - further, -0.6, 3.2))
+    hands.move_left(t, t + 1.2, (11.7 + further, 1.0, 3.6))
     t += 1.3
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
