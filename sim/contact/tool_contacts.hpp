@@ -33,6 +33,7 @@ class ToolContacts {
 
   /// The contacts where tools and bodies are now, surfaces nearer than `reach`; forces are those of before, turned with
   /// their normals. @param tools straight, their spheres evenly spaced, radii linear @returns how many did not fit
+  /// @pre the axes are outside of all bodies, where guards keep them: beyond a surface they meet nothing of it
   /// @rt O(triangles near), no allocation
   std::size_t find(const std::vector<Strand>& tools, const Bodies& bodies, double reach) noexcept;
 

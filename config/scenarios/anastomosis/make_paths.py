@@ -31,8 +31,8 @@ CENTRE = (0.0, 0.0, TOP + RADIUS * math.cos(CUT * DEG))
 RIGHT_AT = 15.0  # from the swage [deg of arc]
 OPEN, SHUT = 0.2, 0.0
 BESIDE = 0.43  # the faces 0.9 mm apart [deg]
-# Of the granny by 0.02 mm less: how the second throw's loop swings hangs on the first seconds, and with 0.43, 0.45 and the
-# same hands after it misses the short end.
+# In the granny 0.02 mm less: how the second throw's loop swings hangs on the first seconds, and after 0.43 or 0.45 the same
+# hands miss the short end.
 BESIDE_GRANNY = 0.42
 WIDE = 0.5
 
