@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
+#include "sim/contact/rings.hpp"
 #include "sim/contact/smooth_curve.hpp"
-#include "sim/contact/soft_body.hpp"
 #include "sim/contact/tolerances.hpp"
 #include "sim/contact/zero_of.hpp"
 
@@ -17,8 +17,6 @@ constexpr int kMostLooks = 16;       // for the nearest place of a piece
 constexpr double kSamePlace = 1e-9;  // [edges]
 constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
-constexpr double kInGroove = 2;      // times the radius: a side that is no further away is met, too
-constexpr double kAlong = 0.1;       // sine, along a strand, between two sides of a groove that runs along it
 constexpr double kMissed = 0.25;     // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 constexpr double kElsewhere = 0.1;   // from a contact, before that is another place [edges]
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
@@ -118,9 +116,7 @@ BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
   for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
 }
 
-std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                               const std::vector<Passage>* passages) noexcept {
-  while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
+std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept {
   before_.swap(contacts_);
   contacts_.clear();
   std::size_t next = 0, lost = 0;  // in before_
@@ -129,11 +125,9 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
     const auto n = static_cast<std::uint32_t>(s.vertices);
     for (std::uint32_t b = 0; b < bodies.count; ++b) {
       const Obstacle& body = *bodies.body[b];
-      if (body.shape() == Obstacle::Shape::plane) continue;
-      const SoftBody* const soft = bodies.soft_of(b);
+      if (body.shape() == Obstacle::Shape::plane || bodies.soft_of(b)) continue;
       const Moment moment{body, bodies.at};
       for (std::uint32_t i = 0; i < n; ++i) {
-        if (soft && passages && passes(*passages, k, b, i - 0.5, i + 0.5)) continue;
         const Vector3d& x = s.x[i];
         const Vector3d& previous = i > 0 ? s.x[i - 1] : s.closed ? s.x[n - 1] : x;
         const Vector3d& following = i + 1 < n ? s.x[i + 1] : s.closed ? s.x[0] : x;
@@ -149,7 +143,6 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         TriangleMesh::Minima sides;
         const Obstacle::Surface first = moment.nearest(p, within);
         if (first.distance >= within) continue;
-        if (soft && passages && first.distance <= 0 && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
         if (body.shape() == Obstacle::Shape::mesh && first.distance > 0)
           body.minima(p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides, kMostTouches);
 
@@ -158,18 +151,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         at.kind = StrandContact::Kind::beside;
         while (next < before_.size() && contact::before(before_[next], at, i)) ++next;
         std::array<bool, kMostTouches> handed{};
-        // In a groove of a soft surface which side is nearer changes with every iteration. In one along the strand both
-        // are met where the strand is nearest to them; in one across it, where that place would hop, at the vertex.
-        const Vector3d tangent = (following - previous).normalized();
-        const auto hops = [&](const TriangleMesh::Nearest& side) {
-          return side.distance <= kInGroove * s.radius_of(i) &&
-                 std::abs(tangent.dot(side.normal - first.normal)) > kAlong;
-        };
-        const bool glides = first.distance > 0 && !(soft && std::any_of(sides.begin(), sides.end(), hops));
-        const Place place = glides ? nearest_place(s, i, moment, within) : Place{};
-        if (soft && place.d != 0 && sides.size() > 1)
-          body.minima(curve_at(s, i + place.d).p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides,
-                      kMostTouches);
+        const Place place = first.distance > 0 ? nearest_place(s, i, moment, within) : Place{};
         std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
         std::optional<OnPolyline> nearest;
         bool missed = false;
@@ -184,7 +166,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         }
         for (std::size_t j = 0; j < found; ++j) {
           const bool is_missed = missed && j + 1 == found;
-          double d = is_missed ? nearest->d : soft || j == 0 ? place.d : 0.0;
+          double d = is_missed ? nearest->d : j == 0 ? place.d : 0.0;
           Obstacle::Surface surface = first;
           if (is_missed) {
             surface = moment.nearest(curve_at(s, i + d).p, within);
@@ -227,14 +209,13 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
             push_along_plane(bodies, body, curve_at(s, i + d).p, s.radius_at(static_cast<std::size_t>(edge), u - edge),
                              at);
           if (at.gap > reach) continue;
-          if (soft) at.on = {surface.triangle, soft->surface().weights(surface.triangle, surface.point)};
           if (contacts_.size() == most_) {
             ++lost;
             continue;
           }
           at.pair.edge_a = static_cast<std::uint32_t>(edge);
           at.sa = u - edge;
-          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), j == 0 ? place.bend : 0.0});
+          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), 0, j == 0 ? place.bend : 0.0});
         }
       }
     }

@@ -21,18 +21,18 @@
 #include <vector>
 
 #include "sim/contact/obstacle.hpp"
-#include "sim/contact/rings.hpp"
 #include "sim/contact/strand.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
 
-/// Identity: strand, body, vertex, number.
+/// Identity: strand, body, vertex, number; with a body that deforms strand, body, number, feature (soft_contacts.hpp).
 struct BodyContact {
   /// pair = {strand, edge, kNoStrand, body}; normal from the body to the strand, force on the strand
   StrandContact contact;
-  std::uint32_t vertex = 0;  ///< whose half edges it is on
-  std::uint32_t number = 0;  ///< of several with one mesh, less than kMostTouches
+  std::uint32_t vertex = 0;   ///< whose half edges it is on
+  std::uint32_t number = 0;   ///< of several with one mesh, less than kMostTouches
+  std::uint32_t feature = 0;  ///< of a body that deforms
   /// How much the slope n . dc/du changes along the curve where the contact is; the place moves by minus what the slope
   /// changes over this. 0: it stays [mm / edge^2]
   double bend = 0;
@@ -56,12 +56,11 @@ class BodyContacts {
   /// Goes back to what was known when the step began.
   void begin() noexcept { contacts_ = known_; }
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
-  /// with their normals. @returns how many did not fit. @rt O(vertices * bodies), no allocation
-  /// @param passages where strands are inside a body and touch its surface no more, or null
-  std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                   const std::vector<Passage>* passages = nullptr) noexcept;
+  /// with their normals. Those that deform are left to SoftContacts. @returns how many did not fit.
+  /// @rt O(vertices * bodies), no allocation
+  std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept;
 
-  /// In ascending order of strand, body, vertex, number; behind them what Stops added.
+  /// In ascending order of strand, body, vertex, number.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }
   const std::vector<BodyContact>& contacts() const noexcept { return contacts_; }
 

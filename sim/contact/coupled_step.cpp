@@ -50,6 +50,7 @@ double thickest(const Strand* strands, std::size_t count) {
 CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts)
     : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
       body_contacts_(std::max(most_contacts, 4 * most_vertices)),
+      soft_contacts_(std::max(most_contacts, 8 * most_vertices)),
       rings_(kMostRings),
       tools_(kMostToolContacts),
       tissue_contacts_(kMostTissueContacts),
@@ -90,14 +91,16 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
 bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept {
   bodies_ = bodies;
   body_contacts_.begin();
+  soft_contacts_.begin();
   const double diameter = thickest(strands, count);
   double furthest = 0;
   tools_.begin(strands, count, bodies_);
   for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->travel());
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
   rings_.follow(strands, bodies_);
-  body_contacts_.find(strands, count, bodies_, std::min(motion, most_move) + furthest + kContactReach * diameter,
-                      &rings_.passages());
+  const double reach = std::min(motion, most_move) + furthest + kContactReach * diameter;
+  body_contacts_.find(strands, count, bodies_, reach);
+  soft_contacts_.find(strands, count, bodies_, reach, &rings_.passages());
   tools_.find(0, bodies_, tools_.furthest() + most_move);
   double tissue_move = 0;  // by soft bodies in the step before
   visit_soft([&](const SoftBody& body) {
@@ -113,10 +116,12 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
     if (c.contact.gap < tools_.furthest() + kTouching * diameter || !c.contact.force.isZero(0)) return true;
   for (const TissueContact& c : tissue_contacts_.contacts())
     if (c.contact.gap < tissue_move || !c.contact.force.isZero(0)) return true;
-  return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), [&](const BodyContact& c) {
+  const auto touches = [&](const BodyContact& c) {
     const double moved = bodies.body[c.contact.pair.edge_b]->travel();
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
-  });
+  };
+  return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), touches) ||
+         std::any_of(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), touches);
 }
 
 bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept {
@@ -124,8 +129,10 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
   if (look(from, count, trial_of_.data(), bodies, {.at = ObstacleLook::At::others}).found > 0) return false;
   bodies.at = 1;
   body_contacts_.find(to, count, bodies, 0);
-  return std::all_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(),
-                     [](const BodyContact& c) { return c.contact.gap >= 0; });
+  soft_contacts_.find(to, count, bodies, 0);
+  const auto apart = [](const BodyContact& c) { return c.contact.gap >= 0; };
+  return std::all_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), apart) &&
+         std::all_of(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), apart);
 }
 
 // In how many parts bodies move, each linearised anew, so that none is past a strand in one.
@@ -157,6 +164,8 @@ void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], Row{j, Row::Of::strands});
   std::vector<BodyContact>& with = body_contacts_.contacts();
   for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, Row{j, Row::Of::body});
+  std::vector<BodyContact>& on_soft = soft_contacts_.contacts();
+  for (std::size_t j = 0; j < on_soft.size(); ++j) visit(on_soft[j].contact, Row{j, Row::Of::soft});
   std::vector<StrandContact>& in = rings_.contacts();
   for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
   std::vector<BodyContact>& by = tools_.contacts();
@@ -302,6 +311,7 @@ double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
   for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
+  for (const BodyContact& c : soft_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   for (const StrandContact& c : rings_.contacts()) worst = std::max(worst, -c.gap);
   for (const BodyContact& c : tools_.contacts()) worst = std::max(worst, -c.contact.gap);
   return worst;
@@ -346,7 +356,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     q[0] = left - (on_soft && c.gap < 0 ? (1 - recovered_) * c.gap : 0.0);
     f = axes.transpose() * c.force;
     const bool at_point =
-        row.of == Row::Of::body && body_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
+        row.of == Row::Of::soft && soft_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
              : row.of == Row::Of::tool         ? settings.tool_friction
              : row.of == Row::Of::tissue       ? settings.tissue_friction
@@ -539,15 +549,17 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
 // A place glides towards where the thread comes nearer to the body, and the force with it. Of a sharp body that holds
 // the thread level; along a blunt one neighbours take over from each other, and the force stays where it is.
 void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept {
-  for (const BodyContact& b : body_contacts_.contacts()) {
+  const auto stiffen = [&](const BodyContact& b) {
     const StrandContact& c = b.contact;
     const double pressed = c.normal.dot(c.force);
-    if (!(pressed > 0) || !(b.bend > 0)) continue;
+    if (!(pressed > 0) || !(b.bend > 0)) return;
     const Strand& s = strands[c.pair.strand_a];
     const double sharp = std::max(0.0, 1 - kPlaceHold * s.radius / b.bend);
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
-  }
+  };
+  std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), stiffen);
+  std::for_each(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), stiffen);
 }
 
 SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
@@ -621,7 +633,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                   StageWatch stage) noexcept {
   strands_ = strands;
   stops_.begin(strands, count);
-  stops_.add_to(strands, tools_.strands(), bodies_, body_contacts_.contacts(), tools_.contacts(),
+  stops_.add_to(strands, tools_.strands(), bodies_, soft_contacts_.contacts(), tools_.contacts(),
                 tissue_contacts_.contacts());
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
@@ -682,13 +694,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       // Moves become shorter; one that does not after all is cut short before anything meets that was not looked at.
       const double likely = kLikelyMove * std::max(moved_, soft_moved_), led = asked_from(motion) - motion;
       const double body_near = std::min(body_reach, likely + led * body_furthest + kContactReach * diameter);
-      stops_.recall(body_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
+      stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
       const double tool_near = std::min(tool_reach, likely + led * tools_.furthest() + kContactReach * diameter);
-      if (body_contacts_.find(strands, count, bodies_, body_near, &rings_.passages()) > 0) out.overflow = true;
+      if (body_contacts_.find(strands, count, bodies_, body_near) > 0) out.overflow = true;
+      if (soft_contacts_.find(strands, count, bodies_, body_near, &rings_.passages()) > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
-      stops_.add_to(strands, tools_.strands(), bodies_, body_contacts_.contacts(), tools_.contacts(),
+      stops_.add_to(strands, tools_.strands(), bodies_, soft_contacts_.contacts(), tools_.contacts(),
                     tissue_contacts_.contacts());
     }
     tools_.clear_forces();
@@ -936,7 +949,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].ask_for(motion);
     }
   }
-  stops_.recall(body_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
+  stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
   out.motion = motion;
   if (!out.finite) tools_.go_back(0);
   tools_.finish(out.finite ? motion : 0);

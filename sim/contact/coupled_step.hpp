@@ -27,6 +27,7 @@
 #include "sim/contact/coupling.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/contact/soft_contacts.hpp"
 #include "sim/contact/soft_coupling.hpp"
 #include "sim/contact/stops.hpp"
 #include "sim/contact/strand_contacts.hpp"
@@ -119,12 +120,16 @@ class CoupledStep {
   Stops& stops() noexcept { return stops_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
+  /// With bodies that deform; known from step to step, begun by near_bodies(). Whoever ends a step calls remember().
+  SoftContacts& softs() noexcept { return soft_contacts_; }
+  const SoftContacts& softs() const noexcept { return soft_contacts_; }
   /// What is carried from step to step.
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
     rings_.add_to(hash);
     tools_.add_to(hash);
     tissue_contacts_.add_to(hash);
+    soft_contacts_.add_to(hash);
     stops_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
@@ -137,17 +142,19 @@ class CoupledStep {
 
  private:
   struct Row {
-    enum class Of : std::uint8_t { strands, body, ring, tool, tissue };
-    std::size_t contact = 0;  ///< in contacts_, body_contacts_, rings_, tools_ or tissue_contacts_
+    enum class Of : std::uint8_t { strands, body, soft, ring, tool, tissue };
+    std::size_t contact = 0;  ///< in contacts_, body_contacts_, soft_contacts_, rings_, tools_ or tissue_contacts_
     Of of = Of::strands;
   };
   StrandContact& contact_of(const Row& row) noexcept {
     if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];
     if (row.of == Row::Of::tissue) return tissue_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::body) return body_contacts_.contacts()[row.contact].contact;
+    if (row.of == Row::Of::soft) return soft_contacts_.contacts()[row.contact].contact;
     return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
-  /// visit(contact, row) for those between strands, then for those with bodies, then for rings, tools, tissues.
+  /// visit(contact, row) for those between strands, then for those with bodies, rigid and soft, then for rings, tools,
+  /// tissues.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
@@ -185,6 +192,7 @@ class CoupledStep {
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
   BodyContacts body_contacts_;
+  SoftContacts soft_contacts_;
   Rings rings_;
   Tools tools_;
   TissueContacts tissue_contacts_;

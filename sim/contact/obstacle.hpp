@@ -32,8 +32,8 @@ class Obstacle {
   static Obstacle soft(const TriangleMesh& surface);
 
   Shape shape() const noexcept { return shape_; }
-  /// How many places of touch a vertex can have.
-  std::size_t most_touches() const noexcept { return shape_ == Shape::mesh ? kMostTouches : 1; }
+  /// How many places of touch a vertex can have that are counted by vertex: with a body that deforms none.
+  std::size_t most_touches() const noexcept { return shape_ != Shape::mesh ? 1 : own_mesh_ ? kMostTouches : 0; }
 
   /// Begins a step: by how far it moves in this one.
   void move(const Vector3d& by) noexcept { moved_ = by, shift_ += by; }
@@ -109,8 +109,8 @@ class Obstacle {
   Vector3d low_{0, 0, 0}, high_{0, 0, 0};  // of its box
   std::shared_ptr<const TriangleMesh> own_mesh_;
   const TriangleMesh* mesh_ = nullptr;
-  Vector3d shift_{0, 0, 0};  // since the start
-  Vector3d moved_{0, 0, 0};  // in this step
+  Vector3d shift_{0, 0, 0};   // since the start
+  Vector3d moved_{0, 0, 0};   // in this step
   Vector3d turned_{0, 0, 0};  // of a cone: how much further its second end moves
   Vector3d giving_{0, 0, 0};
   bool there_ = true;

@@ -93,7 +93,7 @@ void Stops::add_to(StateHash& hash) const noexcept {
 }
 
 void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, const Bodies& bodies,
-                   std::vector<BodyContact>& with_bodies, std::vector<BodyContact>& with_tools,
+                   std::vector<BodyContact>& with_strands, std::vector<BodyContact>& with_tools,
                    std::vector<TissueContact>& between_tissues) noexcept {
   std::erase_if(known_, [&](Stop& s) {
     const TriangleMesh& mesh = bodies.soft_of(s.at.body)->surface();
@@ -127,7 +127,7 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
       return false;
     }
     const Strand& strand = s.of == Of::tool ? tools[s.at.strand] : strands[s.at.strand];
-    std::vector<BodyContact>& list = s.of == Of::tool ? with_tools : with_bodies;
+    std::vector<BodyContact>& list = s.of == Of::tool ? with_tools : with_strands;
     const Vector3d &p = strand.x[s.at.edge], &q = strand.x[strand.next(s.at.edge)];
     const SegmentTriangle near = closest(p, q, b.at[0], b.at[1], b.at[2]);
     if (!place(near.distance, near.on_segment - near.on_triangle, near.on_triangle)) return true;
@@ -146,7 +146,7 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
   });
 }
 
-void Stops::recall(const std::vector<BodyContact>& with_bodies, const std::vector<BodyContact>& with_tools,
+void Stops::recall(const std::vector<BodyContact>& with_strands, const std::vector<BodyContact>& with_tools,
                    const std::vector<TissueContact>& between_tissues) noexcept {
   // They are the last of each list, in the order of known_.
   std::size_t left[3] = {};
@@ -161,7 +161,7 @@ void Stops::recall(const std::vector<BodyContact>& with_bodies, const std::vecto
       s.force = between_tissues[between_tissues.size() - from_end].contact.force;
     else
       s.force =
-          (s.of == Of::tool ? with_tools[with_tools.size() - from_end] : with_bodies[with_bodies.size() - from_end])
+          (s.of == Of::tool ? with_tools[with_tools.size() - from_end] : with_strands[with_strands.size() - from_end])
               .contact.force;
     --from_end;
   }

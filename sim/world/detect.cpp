@@ -37,10 +37,15 @@ void World::State::recall_bodies() noexcept {
 void World::State::remember_bodies(StepReport& report) noexcept {
   for (const contact::BodyContact& b : coupled[0].bodies().contacts()) {
     const contact::StrandContact& c = b.contact;
-    if (c.kind == contact::StrandContact::Kind::stop) continue;
     memory[slot_of(group_of(c.pair.edge_b) + b.number, threads[c.pair.strand_a], b.vertex)] = {c.force, c.normal, true};
     if (!c.force.isZero(0)) ++report.contacts;
     report.worst_penetration_mm = std::max(report.worst_penetration_mm, -c.gap);
+  }
+  coupled[0].softs().remember();
+  for (const contact::BodyContact& b : coupled[0].softs().contacts()) {
+    if (b.contact.kind == contact::StrandContact::Kind::stop) continue;
+    if (!b.contact.force.isZero(0)) ++report.contacts;
+    report.worst_penetration_mm = std::max(report.worst_penetration_mm, -b.contact.gap);
   }
 }
 

@@ -200,10 +200,15 @@ void World::State::pierce(StepReport& report) noexcept {
       if (rings.add(r)) report.flags |= step_pierced;
       continue;
     }
-    const auto& touches = coupled[0].bodies().contacts();
-    for (const contact::BodyContact& b : touches) {
-      const contact::StrandContact& c = b.contact;
-      if (c.pair.strand_a != k || !all_bodies().soft_of(c.pair.edge_b) || b.vertex != point) continue;
+    const auto& touches = coupled[0].softs().contacts();
+    // Of several places about the point the one that it presses most.
+    const contact::BodyContact* most = nullptr;
+    for (const contact::BodyContact& b : touches)
+      if (b.contact.pair.strand_a == k && b.vertex == point &&
+          (!most || b.contact.normal.dot(b.contact.force) > most->contact.normal.dot(most->contact.force)))
+        most = &b;
+    if (most) {
+      const contact::StrandContact& c = most->contact;
       const TissueParams& wall = params.tissues[c.pair.edge_b - rigid];
       // A wall that is dented touches what lies next to the point, too.
       double pressed = 0;
@@ -216,7 +221,6 @@ void World::State::pierce(StepReport& report) noexcept {
       r.channel = channels;
       r.on = c.on;
       if (rings.add(r)) ++channels, report.flags |= step_pierced;
-      break;
     }
   }
   rings.follow(strands.data(), all_bodies());

@@ -10,6 +10,7 @@
 #include "capstan_scene.hpp"
 #include "sim/contact/body_contacts.hpp"
 #include "sim/contact/obstacle_guard.hpp"
+#include "sim/contact/rings.hpp"
 #include "sim/contact/smooth_curve.hpp"
 
 namespace ligature::world {

@@ -139,7 +139,7 @@ struct Bench {
   void step() {
     thread.x0 = thread.state.x;
     const Strand s = strand();
-    coupled.bodies().known() = coupled.bodies().contacts();
+    coupled.softs().remember();
     coupled.near(&s, 1, 1.0);
     coupled.near_bodies(&s, 1, {&body_list, 1, 0, &soft_list}, 1.0);
     const StepProblem problem{&thread.model, &thread.x0, &thread.state, &thread.drive, nullptr, 0};
@@ -180,7 +180,7 @@ TEST(SoftBody, GivesWayByWhatTheThreadPullsOverItsStiffness) {
   EXPECT_NEAR(b.body.displacement().z(), -2 * kPull / kSpring, 1e-5 * kPull / kSpring);
   EXPECT_NEAR(b.body.displacement().y(), 0, 1e-9);
   Vector3d on_thread = Vector3d::Zero();
-  for (const BodyContact& c : b.coupled.bodies().contacts()) on_thread += c.contact.force;
+  for (const BodyContact& c : b.coupled.softs().contacts()) on_thread += c.contact.force;
   EXPECT_NEAR((on_thread + b.body.contact_force()).norm(), 0, 1e-9 * kPull);
   EXPECT_NEAR(on_thread.z(), 2 * kPull, 1e-3 * kPull);
   EXPECT_GT(b.nearest(), 0.05 * (1 - 0.02));

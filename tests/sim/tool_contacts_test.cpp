@@ -5,71 +5,17 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <numbers>
-#include <utility>
 #include <vector>
 
 #include "sim/base/random.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/tool_contacts.hpp"
+#include "tests/sim/crumpled.hpp"
 
 namespace ligature::contact {
 namespace {
 
 constexpr double kLeastDeeper = 1.01e-4;  // of the tip's radius: edges nearer by less are left to their ends
-
-/// A tube along y, crumpled: every vertex somewhere else by up to `rough` of its radius.
-TriangleMesh crumpled(Random& random, double radius, int sides, int rings, double rough) {
-  std::vector<Vector3d> x;
-  std::vector<TriangleMesh::Triangle> t;
-  for (int k = 0; k < rings; ++k)
-    for (int i = 0; i < sides; ++i) {
-      const double a = 2 * std::numbers::pi * i / sides, r = radius * (1 + rough * random.uniform(-1, 1));
-      x.push_back(
-          {r * std::cos(a), 0.15 * (k - 0.5 * (rings - 1)) + 0.3 * rough * random.uniform(-1, 1), r * std::sin(a)});
-    }
-  const auto n = static_cast<std::uint32_t>(sides), last = n * static_cast<std::uint32_t>(rings - 1);
-  x.push_back({0, -0.075 * (rings - 1), 0});
-  x.push_back({0, 0.075 * (rings - 1), 0});
-  const auto low = static_cast<std::uint32_t>(x.size() - 2), high = low + 1;
-  for (std::uint32_t i = 0; i < n; ++i) {
-    const std::uint32_t j = (i + 1) % n;
-    for (std::uint32_t k = 0; k < last; k += n) {
-      t.push_back({k + i, k + n + i, k + n + j});
-      t.push_back({k + i, k + n + j, k + j});
-    }
-    t.push_back({i, j, low});
-    t.push_back({last + j, last + i, high});
-  }
-  return *TriangleMesh::create(x, t);
-}
-
-/// A body that stays where it is.
-class Still final : public SoftBody {
- public:
-  explicit Still(TriangleMesh mesh) : mesh_(std::move(mesh)) {
-    for (std::size_t v = 0; v < mesh_.vertices(); ++v) x_.push_back(mesh_.vertex(v));
-    step_.assign(x_.size(), Vector3d(0, 0, 0));
-  }
-  const TriangleMesh& surface() const noexcept override { return mesh_; }
-  std::size_t nodes() const noexcept override { return x_.size(); }
-  const Vector3d* start() const noexcept override { return x_.data(); }
-  const Vector3d* x() const noexcept override { return x_.data(); }
-  void begin(double) noexcept override {}
-  void linearise() noexcept override {}
-  void push(std::uint32_t, const Vector3d&) noexcept override {}
-  void solve() noexcept override {}
-  const Vector3d* step() const noexcept override { return step_.data(); }
-  Eigen::Matrix3d compliance(std::uint32_t, std::uint32_t) const noexcept override { return Eigen::Matrix3d::Zero(); }
-  void advance(double) noexcept override {}
-  void go_back(double) noexcept override {}
-  void finish() noexcept override {}
-  void add_to(StateHash&) const noexcept override {}
-
- private:
-  TriangleMesh mesh_;
-  std::vector<Vector3d> x_, step_;
-};
 
 /// A straight row of spheres.
 struct Tool {
@@ -127,11 +73,6 @@ struct Scene {
   }
 };
 
-Vector3d unit(Random& random) {
-  const Vector3d v(random.uniform(-1, 1), random.uniform(-1, 1), random.uniform(-1, 1));
-  return v.norm() > 0.1 ? Vector3d(v.normalized()) : unit(random);
-}
-
 TEST(ToolContacts, TheNearestPlaceOfTheSurfaceIsOneOfThem) {
   Random random(20261123);
   for (const double rough : {0.0, 0.02, 0.1}) {
@@ -152,10 +93,7 @@ TEST(ToolContacts, TheNearestPlaceOfTheSurfaceIsOneOfThem) {
           // Said of the tool's place and the surface's.
           const double at = (c.contact.pair.edge_a + c.contact.sa) / 19;
           const Vector3d axis = (1 - at) * tool.x.front() + at * tool.x.back();
-          const TriangleMesh::Triangle& corner = scene.body.surface().triangle(c.contact.on.triangle);
-          Vector3d on = Vector3d::Zero();
-          for (std::size_t i = 0; i < 3; ++i)
-            on += c.contact.on.weight[static_cast<Eigen::Index>(i)] * scene.body.surface().vertex(corner[i]);
+          const Vector3d on = place_of(c.contact, scene.body.surface());
           EXPECT_NEAR((axis - on).norm() - ((1 - at) * tool.radius.front() + at * tool.radius.back()), c.contact.gap,
                       1e-9);
           EXPECT_NEAR((axis - on).normalized().dot(c.contact.normal), 1, 1e-9);
@@ -188,11 +126,7 @@ TEST(ToolContacts, NoPlaceComesFromNowhereAsTheToolGlides) {
       std::map<std::pair<std::uint32_t, std::uint32_t>, Vector3d> now;
       const TriangleMesh& mesh = scene.body.surface();
       for (const BodyContact& c : scene.find(tool, 0.2)) {
-        const TriangleMesh::Triangle& corner = mesh.triangle(c.contact.on.triangle);
-        Vector3d on = Vector3d::Zero();
-        for (std::size_t a = 0; a < 3; ++a)
-          on += c.contact.on.weight[static_cast<Eigen::Index>(a)] * mesh.vertex(corner[a]);
-        now[{c.number, c.vertex}] = on;
+        now[{c.number, c.vertex}] = place_of(c.contact, mesh);
         if (c.contact.gap < least) least = c.contact.gap, nearest = {c.number, c.vertex};
       }
       if (i > 0 && least < 0.15) {

@@ -1,0 +1,270 @@
+#include "sim/contact/soft_contacts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <tuple>
+
+#include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/soft_body.hpp"
+#include "sim/contact/zero_of.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kConeSlack = 0.1;     // sine by which the way to the curve may leave the normal cone of a feature
+constexpr double kLeastDeeper = 1e-4;  // of the radius, that an edge or face is nearer than where it ends
+constexpr double kSamePlace = 1e-9;    // [edges]
+constexpr int kMostLooks = 24;
+constexpr double kMissed = 0.25;  // of its radius, that a polyline may be nearer than contacts say: above kMostCut
+
+auto key(const BodyContact& c) {
+  return std::tuple(c.contact.pair.strand_a, c.contact.pair.edge_b, c.number, c.feature);
+}
+
+double place_of(const BodyContact& c) {
+  return c.contact.pair.edge_a + c.contact.sa;
+}
+
+// Half an edge on either side of a vertex: less at the end of an open strand, or where a passage begins.
+struct Piece {
+  const Strand& strand;
+  std::uint32_t vertex;
+  double first = -0.5, last = 0.5;
+  bool begins = false, ends = false;  // there, nothing beside it goes on
+  Vector3d from, to, in, out;         // places of the curve, and its slopes there
+
+  Piece(const Strand& s, std::uint32_t i) : strand(s), vertex(i) {
+    if (!s.closed && i == 0) first = 0, begins = true;
+    if (!s.closed && i + 1 == s.vertices) last = 0, ends = true;
+  }
+  // What is left of it beside a passage: nothing, or the part on one side.
+  void leave(const Passage& p) {
+    const double enters = p.from - vertex, leaves = p.to - vertex;
+    if (leaves < first || enters > last) return;
+    if (enters > first)
+      last = enters, ends = true;
+    else
+      first = leaves, begins = true;
+  }
+  bool empty() const { return !(first <= last); }
+  void find_ends() {
+    const CurvePoint a = at(first), b = at(last);
+    from = a.p, in = a.d1, to = b.p, out = b.d1;
+  }
+  CurvePoint at(double d) const { return curve_at(strand, vertex + d); }
+  double radius_at(double d) const {
+    const auto [edge, s] = place(d);
+    return strand.radius_at(edge, s);
+  }
+  struct Place {
+    std::uint32_t edge;
+    double s;
+  };
+  Place place(double d) const {
+    double u = vertex + d;
+    if (u < 0) u += static_cast<double>(strand.vertices);
+    const double edge = std::min(std::floor(u), static_cast<double>(strand.edges() - 1));
+    return {static_cast<std::uint32_t>(edge), u - edge};
+  }
+};
+
+// Where a distance whose slope along the curve is given comes to its least in the piece; none: no place of it.
+// @param slope of the distance or of a function that grows with it, at a point of the curve with this tangent
+template <class Slope>
+bool least_at(const Piece& piece, const Slope& slope, double& d) {
+  const double low = slope(piece.from, piece.in), high = slope(piece.to, piece.out);
+  if (piece.begins && low >= 0) return d = piece.first, true;
+  if (piece.ends && high < 0) return d = piece.last, true;
+  if (!(low < 0 && high >= 0)) return false;
+  if (high == 0) return d = piece.last, true;
+  d = zero_of(piece.first, low, piece.last, high, kSamePlace, kMostLooks, [&](double at) {
+    const CurvePoint c = piece.at(at);
+    return slope(c.p, c.d1);
+  });
+  return true;
+}
+
+double along_segment(const Vector3d& x, const Vector3d& p, const Vector3d& edge) {
+  return std::clamp((x - p).dot(edge) / edge.squaredNorm(), 0.0, 1.0);
+}
+
+}  // namespace
+
+SoftContacts::SoftContacts(std::size_t most_contacts) : most_(most_contacts) {
+  for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
+}
+
+void SoftContacts::remember() noexcept {
+  known_ = contacts_;
+  while (!known_.empty() && known_.back().contact.kind == StrandContact::Kind::stop) known_.pop_back();
+}
+
+std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
+                               const std::vector<Passage>* passages) noexcept {
+  while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
+  before_.swap(contacts_);
+  contacts_.clear();
+  std::size_t lost = 0;
+  for (std::uint32_t k = 0; k < count; ++k)
+    for (std::uint32_t b = 0; b < bodies.count; ++b) {
+      const SoftBody* const soft = bodies.soft_of(b);
+      if (!soft) continue;
+      const Strand& s = strands[k];
+      const TriangleMesh& mesh = soft->surface();
+      for (std::uint32_t i = 0; i < s.vertices; ++i) {
+        Piece piece(s, i);
+        if (passages)
+          for (const Passage& p : *passages)
+            if (p.strand == k && p.body == b) piece.leave(p);
+        if (piece.empty()) continue;
+        piece.find_ends();
+        const auto halts = [&](double d) {
+          return (piece.begins && d == piece.first) || (piece.ends && d == piece.last);
+        };
+        const Vector3d low = piece.from.cwiseMin(piece.to).cwiseMin(s.x[i]);
+        const Vector3d high = piece.from.cwiseMax(piece.to).cwiseMax(s.x[i]);
+        const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
+        if (bodies.body[b]->box_distance(low, high) > thick + reach) continue;
+
+        double least = 0;  // gap of all in this piece, where they are deep
+        const auto take = [&](double d, const Vector3d& way, double distance, double bend, StrandFeature kind,
+                              std::uint32_t feature, const SurfacePlace& on) {
+          const auto [edge, part] = piece.place(d);
+          BodyContact c;
+          c.contact.pair = {k, edge, kNoStrand, b};
+          c.contact.sa = part;
+          c.contact.kind = StrandContact::Kind::beside;
+          c.contact.normal = way;
+          c.contact.gap = distance - s.radius_at(edge, part);
+          if (c.contact.gap > reach) return;
+          least = std::min(least, c.contact.gap);
+          c.contact.on = on;
+          c.vertex = i;
+          c.number = static_cast<std::uint32_t>(kind);
+          c.feature = feature;
+          c.bend = halts(d) ? 0 : std::max(0.0, bend);
+          if (contacts_.size() == most_)
+            ++lost;
+          else
+            contacts_.push_back(c);
+        };
+        mesh.for_each_near(low, high, thick + reach, [&](std::uint32_t t) {
+          const TriangleMesh::Triangle& corner = mesh.triangle(t);
+          const std::array<Vector3d, 3> x{mesh.vertex(corner[0]), mesh.vertex(corner[1]), mesh.vertex(corner[2])};
+          double d = 0;
+          for (std::size_t e = 0; e < 3; ++e) {
+            if (mesh.owner(corner[e]) == t &&
+                least_at(
+                    piece, [&](const Vector3d& c, const Vector3d& along) { return (c - x[e]).dot(along); }, d)) {
+              const CurvePoint c = piece.at(d);
+              const Vector3d way = c.p - x[e];
+              const double distance = way.norm();
+              if (distance > 0 && mesh.beyond_vertex(corner[e], way / distance, kConeSlack))
+                take(d, way / distance, distance, (way.dot(c.d2) + c.d1.squaredNorm()) / distance,
+                     StrandFeature::vertex, corner[e], {t, Vector3d::Unit(static_cast<Eigen::Index>(e))});
+            }
+            if (mesh.neighbour(t, e) > t) continue;
+            const std::size_t f = (e + 1) % 3;
+            const Vector3d edge = x[f] - x[e];
+            if (!least_at(
+                    piece,
+                    [&](const Vector3d& c, const Vector3d& along) {
+                      return (c - x[e] - along_segment(c, x[e], edge) * edge).dot(along);
+                    },
+                    d))
+              continue;
+            const CurvePoint c = piece.at(d);
+            const double part = along_segment(c.p, x[e], edge);
+            if (!(part > 0 && part < 1)) continue;
+            const Vector3d way = c.p - x[e] - part * edge;
+            const double distance = way.norm();
+            if (!(distance > 0) || !mesh.beyond_edge(t, e, way / distance, kConeSlack)) continue;
+            // Beside an edge that lies along the curve its ends say it.
+            const double with = c.d1.dot(edge) / edge.squaredNorm(), until = std::min(part, 1 - part);
+            const double bend = (way.dot(c.d2) + c.d1.squaredNorm() - with * with * edge.squaredNorm()) / distance;
+            if (!halts(d) && bend * until * until < 2 * kLeastDeeper * s.radius * with * with) continue;
+            Vector3d weight = Vector3d::Zero();
+            weight[static_cast<Eigen::Index>(e)] = 1 - part, weight[static_cast<Eigen::Index>(f)] = part;
+            take(d, way / distance, distance, bend, StrandFeature::edge, 3 * t + static_cast<std::uint32_t>(e),
+                 {t, weight});
+          }
+          const Vector3d& n = mesh.face_normal(t);
+          if (!least_at(
+                  piece, [&](const Vector3d&, const Vector3d& along) { return n.dot(along); }, d))
+            return;
+          const CurvePoint c = piece.at(d);
+          const double height = n.dot(c.p - x[0]), bend = n.dot(c.d2);
+          if (!(height > 0)) return;
+          if (!halts(d) && bend < 8 * kLeastDeeper * s.radius) return;
+          const Vector3d foot = c.p - height * n;
+          for (std::size_t e = 0; e < 3; ++e)
+            if (n.cross(x[(e + 1) % 3] - x[e]).dot(foot - x[e]) < 0) return;  // beside it
+          take(d, n, height, bend, StrandFeature::face, t, {t, mesh.weights(t, foot)});
+        });
+
+        // What of the polyline lies deeper.
+        const double radius = s.radius_of(i);
+        if ((piece.to - piece.from).norm() <= 2 * radius) continue;
+        // Beside a hole it would take turns with the place where the thread enters it.
+        if (passages && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
+        TriangleMesh::Nearest nearest;
+        double d = 0, within = least + radius;
+        const auto look = [&](const Vector3d& p, const Vector3d& q, double at) {
+          if (p == q || !(within > 0)) return;
+          const TriangleMesh::Nearest on = mesh.nearest(p, q, within);
+          if (on.found && on.distance < within) nearest = on, within = on.distance, d = at + 0.5 * on.s;
+        };
+        look(piece.from, s.x[i], -0.5);
+        look(s.x[i], piece.to, 0);
+        if (!nearest.found || !(nearest.distance > 0)) continue;
+        BodyContact wanted;
+        wanted.contact.pair = {k, 0, kNoStrand, b};
+        wanted.number = static_cast<std::uint32_t>(StrandFeature::polyline), wanted.feature = i;
+        const auto was = std::lower_bound(before_.begin(), before_.end(), wanted,
+                                          [](const BodyContact& c, const BodyContact& w) { return key(c) < key(w); });
+        const bool known = was != before_.end() && key(*was) == key(wanted);
+        if (!known && nearest.distance > least + radius - kMissed * radius) continue;
+        if (!(mesh.nearest(s.x[i], within + 2 * (high - low).norm()).distance > 0)) continue;
+        take(d, nearest.normal, nearest.normal.dot(piece.at(d).p - nearest.point), 0, StrandFeature::polyline, i,
+             {nearest.triangle, mesh.weights(nearest.triangle, nearest.point)});
+      }
+    }
+  hand_on();
+  return lost;
+}
+
+// Forces of before: of several with one feature that of the nearest place.
+void SoftContacts::hand_on() noexcept {
+  const auto earlier = [](const BodyContact& a, const BodyContact& b) {
+    return key(a) != key(b) ? key(a) < key(b) : place_of(a) < place_of(b);
+  };
+  std::sort(contacts_.begin(), contacts_.end(), earlier);
+  auto first = before_.begin();
+  for (auto c = contacts_.begin(); c != contacts_.end(); ++c) {
+    while (first != before_.end() && key(*first) < key(*c)) ++first;
+    auto best = before_.end();
+    for (auto was = first; was != before_.end() && key(*was) == key(*c); ++was)
+      if (best == before_.end() || std::abs(place_of(*was) - place_of(*c)) < std::abs(place_of(*best) - place_of(*c)))
+        best = was;
+    if (best == before_.end()) continue;
+    // Two may not have the force of one.
+    const auto nearer = [&](const BodyContact& other) {
+      return key(other) == key(*c) &&
+             std::abs(place_of(*best) - place_of(other)) < std::abs(place_of(*best) - place_of(*c));
+    };
+    if (std::any_of(contacts_.begin(), contacts_.end(), nearer)) continue;
+    c->contact.force = turned(best->contact.force, best->contact.normal, c->contact.normal);
+    c->contact.sliding = best->contact.sliding;
+  }
+}
+
+void SoftContacts::add_to(StateHash& hash) const noexcept {
+  for (const BodyContact& c : contacts_) {
+    hash.add(static_cast<std::uint64_t>(c.feature) << 32 | c.number);
+    hash.bytes(c.contact.force.data(), sizeof(double) * 3);
+    hash.bytes(c.contact.normal.data(), sizeof(double) * 3);
+  }
+}
+
+}  // namespace ligature::contact

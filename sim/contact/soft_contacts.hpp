@@ -1,0 +1,63 @@
+#pragma once
+/// Where strands touch bodies that deform, with an identity, a normal and a force that persist.
+///
+/// Contact is on the smooth centreline (smooth_curve.hpp). The surface is a triangle mesh, and of each of its features,
+/// a vertex, an edge or a face, it is the place where the curve comes nearest to it,
+///
+///   distance(c(u), feature) least in u, the way to it in the feature's normal cone
+///
+/// as long as that lies inside the feature: where it comes to the end of an edge or the side of a face, the vertex or
+/// edge there has it already. So a place moves smoothly as strand and surface move, and a strand that bears on several
+/// features bears on all of them at once. (Asked piece by piece of the strand for the nearest place of the surface, two
+/// that are about as near take turns.) Slack of the normal cones: as for tools (tool_contacts.hpp).
+///
+/// The curve may run nearer to the surface than the polyline does, or inside it, and the guards look at polylines: what
+/// stops a move has to be what is pushed off. So of a piece longer than wide, half an edge on either side of a vertex,
+/// the polyline's nearest place is one more, where that is deeper than all these say.
+#include <cstdint>
+#include <vector>
+
+#include "sim/base/hash.hpp"
+#include "sim/contact/body_contacts.hpp"
+#include "sim/contact/obstacle.hpp"
+#include "sim/contact/rings.hpp"
+#include "sim/contact/strand.hpp"
+
+namespace ligature::contact {
+
+/// `number` of a contact of these: what `feature` counts.
+enum class StrandFeature : std::uint32_t {
+  vertex,    ///< a vertex of the mesh
+  edge,      ///< 3 triangle + side, of the later of its two triangles
+  face,      ///< a triangle
+  polyline,  ///< a vertex of the strand: the nearest place of the polyline about it
+};
+
+class SoftContacts {
+ public:
+  explicit SoftContacts(std::size_t most_contacts);
+
+  /// What there is now is what the next step begins with.
+  void remember() noexcept;
+  /// Goes back to what was remembered.
+  void begin() noexcept { contacts_ = known_; }
+  void clear() noexcept { known_.clear(), contacts_.clear(); }
+  /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
+  /// with their normals. @returns how many did not fit. @rt O(vertices * triangles near), no allocation
+  /// @param passages where strands are inside a body and touch its surface no more, or null
+  std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
+                   const std::vector<Passage>* passages = nullptr) noexcept;
+
+  /// In ascending order of strand, body, number, feature, place; behind them what Stops added.
+  std::vector<BodyContact>& contacts() noexcept { return contacts_; }
+  const std::vector<BodyContact>& contacts() const noexcept { return contacts_; }
+  void add_to(StateHash& hash) const noexcept;
+
+ private:
+  void hand_on() noexcept;
+
+  std::size_t most_ = 0;
+  std::vector<BodyContact> known_, contacts_, before_;  // (most contacts)
+};
+
+}  // namespace ligature::contact

@@ -1,0 +1,236 @@
+/// Where threads meet a surface of triangles: the nearest places against a search along the curve, that none of them
+/// comes from nowhere as the thread glides, beside holes, and where the polyline is deeper than its curve.
+#include "sim/contact/soft_contacts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <numbers>
+#include <tuple>
+#include <vector>
+
+#include "sim/contact/smooth_curve.hpp"
+#include "tests/sim/crumpled.hpp"
+
+namespace ligature::contact {
+namespace {
+
+constexpr double kLeastDeeper = 1.01e-4;  // of the radius: edges and faces nearer by less are left to where they end
+constexpr double kEdge = 0.1;             // of threads [mm]
+
+struct Thread {
+  std::vector<Vector3d> x;
+  double radius = 0;
+  bool closed = false;
+  Strand strand() const {
+    return {.x = x.data(), .vertices = x.size(), .closed = closed, .radius = radius, .rest_length = kEdge};
+  }
+  /// From a place in a direction, bent evenly.
+  Thread(const Vector3d& from, const Vector3d& along, const Vector3d& bend, int vertices, double r) : radius(r) {
+    for (int i = 0; i < vertices; ++i) {
+      const double s = kEdge * (i - 0.5 * (vertices - 1));
+      x.push_back(from + s * along + 0.5 * s * s * bend);
+    }
+  }
+  double last() const { return static_cast<double>(x.size() - (closed ? 0 : 1)); }
+  /// Least signed distance of the curve from the surface less the radius, looked for along it.
+  double least_gap(const TriangleMesh& mesh) const {
+    const Strand s = strand();
+    const auto at = [&](double u) { return mesh.nearest(curve_at(s, u).p, 1e3).distance - radius; };
+    const int samples = 20 * static_cast<int>(x.size());
+    double least = 1e9;
+    int best = 0;
+    for (int i = 0; i <= samples; ++i)
+      if (const double gap = at(last() * i / samples); gap < least) least = gap, best = i;
+    double low = last() * std::max(best - 1, 0) / samples, high = last() * std::min(best + 1, samples) / samples;
+    for (int k = 0; k < 60; ++k) {
+      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+      if (at(a) < at(b))
+        high = b;
+      else
+        low = a;
+    }
+    return std::min(least, at(0.5 * (low + high)));
+  }
+};
+
+struct Scene {
+  Still body;
+  Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* body_list = &obstacle;
+  SoftBody* soft_list = &body;
+  SoftContacts contacts{2048};
+  std::vector<Passage> passages;
+
+  explicit Scene(TriangleMesh mesh) : body(std::move(mesh)) {}
+  const std::vector<BodyContact>& find(const Thread& thread, double reach) {
+    const Strand s = thread.strand();
+    EXPECT_EQ(contacts.find(&s, 1, {&body_list, 1, 1, &soft_list}, reach, &passages), 0u);
+    return contacts.contacts();
+  }
+};
+
+bool of_polyline(const BodyContact& c) {
+  return c.number == static_cast<std::uint32_t>(StrandFeature::polyline);
+}
+
+TEST(SoftContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
+  Random random(20261123);
+  for (const double rough : {0.0, 0.02, 0.1}) {
+    int bore = 0;
+    for (int k = 0; k < 60; ++k) {
+      Scene scene(crumpled(random, 0.5, 18, 12, rough));
+      for (int place = 0; place < 40; ++place) {
+        // Across it, along it, an end towards it; straight, or bent as far as a thread about a 1 mm vessel.
+        const Vector3d way = unit(random), along = unit(random), aside = unit(random);
+        const double radius = random.uniform(0.01, 0.1);
+        Thread thread(random.uniform(0.5, 0.62) * way, along, random.uniform(0, 2) * aside, 12, radius);
+        const double least = thread.least_gap(scene.body.surface());
+        if (least < -0.7 * radius || least > 0.2) continue;
+        double found = 1e9;
+        const Strand s = thread.strand();
+        for (const BodyContact& c : scene.find(thread, 0.25)) {
+          if (of_polyline(c)) continue;
+          found = std::min(found, c.contact.gap);
+          const Vector3d p = curve_at(s, c.contact.pair.edge_a + c.contact.sa).p;
+          const Vector3d on = place_of(c.contact, scene.body.surface());
+          EXPECT_NEAR((p - on).norm() - radius, c.contact.gap, 1e-9);
+          EXPECT_NEAR((p - on).normalized().dot(c.contact.normal), 1, 1e-9);
+          EXPECT_LE(std::abs(c.contact.pair.edge_a + c.contact.sa - c.vertex), 0.5 + 1e-9);
+        }
+        ++bore;
+        EXPECT_NEAR(found, least, kLeastDeeper * radius + 1e-9) << "rough " << rough << ", mesh " << k << ", " << place;
+      }
+    }
+    EXPECT_GT(bore, 100) << rough;
+  }
+}
+
+// What a thread comes to bear on next was known before it did: as deep as it is found then, but for what places glide.
+TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
+  Random random(7);
+  constexpr double kMove = 5e-4;
+  int taken_over = 0;
+  for (int k = 0; k < 20; ++k) {
+    Scene scene(crumpled(random, 0.5, 18, 12, 0.03));
+    const double turn = random.uniform(0, 6), radius = random.uniform(0.0125, 0.05);
+    const Vector3d up(std::cos(turn), 0, std::sin(turn)), round(-std::sin(turn), 0, std::cos(turn));
+    // Laid over it, bent about it as it is, on its way along it and aside.
+    const Vector3d along = (round + random.uniform(-1, 1) * Vector3d::UnitY()).normalized();
+    Vector3d middle = (0.5 + radius) * up - 0.3 * Vector3d::UnitY();
+    std::map<std::tuple<std::uint32_t, std::uint32_t>, Vector3d> known;
+    std::tuple<std::uint32_t, std::uint32_t> nearest_before{};
+    for (int i = 0; i < 600; ++i, middle += kMove * (Vector3d::UnitY() + 0.2 * round)) {
+      const Thread thread(middle, along, -1.2 * up, 11, radius);
+      const Strand s = thread.strand();
+      double least = 1e9;
+      std::tuple<std::uint32_t, std::uint32_t> nearest;
+      std::map<std::tuple<std::uint32_t, std::uint32_t>, Vector3d> now;
+      for (const BodyContact& c : scene.find(thread, 0.05)) {
+        if (of_polyline(c)) continue;
+        now[{c.number, c.feature}] = place_of(c.contact, scene.body.surface());
+        if (c.contact.gap < least) least = c.contact.gap, nearest = {c.number, c.feature};
+      }
+      double inside = 0;  // what is deep inside it meets no more
+      for (int j = 0; j <= 100; ++j)
+        inside = std::max(inside, -scene.body.surface().nearest(curve_at(s, thread.last() * j / 100).p, 0.1).distance);
+      if (i > 0 && least < 0.02 && least > -0.7 * radius && inside == 0) {
+        double foretold = 1e9;
+        for (const auto& [which, on] : known)
+          for (int j = 0; j <= 1000; ++j)
+            foretold = std::min(foretold, (on - curve_at(s, thread.last() * j / 1000).p).norm() - radius);
+        if (foretold > -0.7 * radius) {
+          EXPECT_NEAR(foretold, least, 0.2 * kMove) << "mesh " << k << ", at " << i;
+        }
+        taken_over += nearest != nearest_before;
+      }
+      known = std::move(now);
+      nearest_before = nearest;
+    }
+  }
+  EXPECT_GT(taken_over, 50) << "it did glide over edges";
+}
+
+// A thread that runs down into a hole comes nearest to the wall where it enters it, and is held off there.
+TEST(SoftContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
+  Random random(3);
+  Scene scene(crumpled(random, 0.5, 18, 12, 0));
+  const double radius = 0.0125;
+  const Thread thread({0, 0, 0.74}, Vector3d(0, -1, 0.4).normalized(), Vector3d(0, 0, 0), 21, radius);
+  scene.passages = {
+      {0, 0, -1, 3.7, 1}};  // its first vertices are inside, the second and those before it below the surface
+  double enters = 1e9;
+  for (const BodyContact& c : scene.find(thread, 0.2)) {
+    EXPECT_GE(c.contact.pair.edge_a + c.contact.sa, 3.7 - 1e-12);
+    enters = std::min(enters, c.contact.pair.edge_a + c.contact.sa);
+  }
+  EXPECT_NEAR(enters, 3.7, 1e-12);
+  const double there = curve_at(thread.strand(), 3.7).p.z() - 0.5 * std::cos(std::numbers::pi / 18);
+  double gap = 1e9;
+  for (const BodyContact& c : scene.contacts.contacts()) gap = std::min(gap, c.contact.gap);
+  EXPECT_NEAR(gap, there - radius, 1e-9) << "from the flat side under it";
+}
+
+// A thread that is bent over a ridge: rounded, its corner would run inside of it.
+TEST(SoftContacts, ACornerIsHeldOffWhereTheCurveRunsInside) {
+  Random random(3);
+  Scene scene(crumpled(random, 0.5, 18, 12, 0));
+  const auto on_tube = [](int side) {
+    const double a = std::numbers::pi / 9 * side;
+    return Vector3d(0.5 * std::cos(a), 0, 0.5 * std::sin(a));
+  };
+  const double radius = 0.0125;
+  const Vector3d ridge = on_tube(4), up = ridge.normalized();
+  for (const double above : {0.1, 0.4}) {
+    Thread thread(Vector3d(0, 0, 0), up, Vector3d(0, 0, 0), 3, radius);
+    thread.x[1] = ridge + above * radius * up;
+    thread.x[0] = thread.x[1] + kEdge * (on_tube(5) - ridge).normalized();
+    thread.x[2] = thread.x[1] + kEdge * (on_tube(3) - ridge).normalized();
+    const double over = (curve_at(thread.strand(), 1).p - ridge).dot(up);  // of the curve
+    ASSERT_EQ(over < 0, above < 0.2);
+    double corner = 1e9, others = 1e9;
+    for (const BodyContact& c : scene.find(thread, 0.02)) {
+      if (c.vertex != 1) continue;
+      double& of = of_polyline(c) ? corner : others;
+      of = std::min(of, c.contact.gap);
+    }
+    EXPECT_NEAR(over < 0 ? corner : others, over - radius, 0.05 * radius) << over;
+    EXPECT_EQ(corner == 1e9, over > 0) << "else the corner has nothing to say";
+  }
+}
+
+TEST(SoftContacts, ForcesStayWithTheirFeatures) {
+  Random random(5);
+  Scene scene(crumpled(random, 0.5, 18, 12, 0.02));
+  Thread thread({0, 0, 0.52}, Vector3d(0.8, 0.6, 0), Vector3d(0, 0, -1.2), 11, 0.02);
+  std::map<std::tuple<std::uint32_t, std::uint32_t>, Vector3d> pushed;
+  scene.find(thread, 0.05);
+  for (BodyContact& c : scene.contacts.contacts()) {
+    c.contact.force = (1.0 + c.feature) * c.contact.normal;
+    pushed[{c.number, c.feature}] = c.contact.force;
+  }
+  ASSERT_GT(pushed.size(), 3u);
+  scene.contacts.remember();
+  for (Vector3d& x : thread.x) x.y() += 1e-3;
+  int kept = 0;
+  const auto count = [&] {
+    for (const BodyContact& c : scene.find(thread, 0.05)) {
+      const auto was = pushed.find({c.number, c.feature});
+      if (was == pushed.end()) continue;
+      EXPECT_NEAR(c.contact.force.norm(), was->second.norm(), 0.05 * was->second.norm());
+      ++kept;
+    }
+  };
+  count();
+  EXPECT_GT(kept, 3);
+  scene.contacts.contacts().clear();
+  scene.contacts.begin();
+  kept = 0;
+  count();
+  EXPECT_GT(kept, 3) << "as they were remembered";
+}
+
+}  // namespace
+}  // namespace ligature::contact
