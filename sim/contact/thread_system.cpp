@@ -436,6 +436,16 @@ bool ThreadSystem::factor(double drag) noexcept {
   shifted_ = a.factor() > 0;
   if (!shifted_) return true;
   std::copy_n(gradient_.begin(), stride() * p_.model->vertices(), scratch_.begin());  // with what was pushed
+  // Among contacts what is compressed is a place or two in a knot, and a shift that is enough there would hold a free
+  // end of the thread fast: there the compression is left out instead.
+  if (own_drag_) {
+    assemble_as<D>(rod::Hessian::positive);
+    std::copy_n(scratch_.begin(), stride() * p_.model->vertices(), gradient_.begin());
+    right_hand_sides<D>();
+    add_drag();
+    if (a.factor() == 0) return true;
+    std::copy_n(gradient_.begin(), stride() * p_.model->vertices(), scratch_.begin());
+  }
   assemble_as<D>(rod::Hessian::exact);
   std::copy_n(scratch_.begin(), stride() * p_.model->vertices(), gradient_.begin());
   fix_rows<D>();

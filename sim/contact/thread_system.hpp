@@ -13,7 +13,8 @@
 /// A thread is nearly inextensible, and an edge that turns by a straight move gets longer; with the tension of that
 /// spurious length in its Hessian Newton's method creeps. So tension is carried as an unknown of its own (mixed
 /// formulation, eliminated edge by edge): the right-hand side is the same, only the geometric stiffness takes the
-/// tension that the last linearisation foresaw. A Hessian that is not positive definite is shifted until it is.
+/// tension that the last linearisation foresaw. A Hessian that is not positive definite is shifted until it is;
+/// among contacts the compression that makes it so is left out instead.
 /// Quasi-static twist couples all joints of a span: a rank-one term per span, taken in by the Woodbury identity.
 #include <Eigen/Core>
 #include <algorithm>
@@ -146,7 +147,8 @@ class ThreadSystem final : public ThreadInverse {
   void stiffen(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;
   /// Right-hand side from what is assembled, less what the prescribed motion brings about; factors, shifting the
   /// Hessian where it is not positive definite, and by `drag` in any case [uN/mm]. Spoils the assembled band.
-  /// @param own_drag of each vertex, on top of it [uN/mm], or null                                          (n)
+  /// @param own_drag of each vertex, on top of it [uN/mm], or null; with it a Hessian that is not positive definite
+  /// does without its negative parts, edge by edge, instead of a shift                                           (n)
   void linearise(double drag = 0, const double* own_drag = nullptr) noexcept;
   /// Adds a force on a vertex to the right-hand side [uN]. A prescribed vertex does not feel it.
   void push_right(std::size_t vertex, const Vector3d& force) noexcept;
