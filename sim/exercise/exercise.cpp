@@ -221,6 +221,14 @@ void Exercise::judge_hands(const SceneFacts& facts, double step_s) noexcept {
   if (before <= goal_.dropped_after_s && unheld_s_ > goal_.dropped_after_s) blame(Fault::dropped);
 }
 
+// What slides while both hands hold the thread need not when they let go: which end is straight is how it is being
+// pulled.
+bool Exercise::drawn_up(const SceneFacts& facts) const noexcept {
+  const bool by_both =
+      std::all_of(facts.jaws.begin(), facts.jaws.end(), [](const FactJaws& j) { return j.thread || j.needle; });
+  return by_both && knot().find('S') != std::string_view::npos;
+}
+
 void Exercise::judge_cut(const SceneFacts& facts) noexcept {
   std::size_t pieces = 0;
   for (const FactThread& t : facts.threads) pieces += t.origin == goal_.thread ? 1 : 0;
@@ -298,7 +306,7 @@ void Exercise::look(const SceneFacts& facts, double step_s, double gap_mm) noexc
   judge_hands(facts, step_s);
   judge_cut(facts);
   if (p_.state != State::running) return;
-  there_[index(Fault::wrong_knot)] = knot_size_ > 0 && !begins(goal_.throws, knot());
+  there_[index(Fault::wrong_knot)] = knot_size_ > 0 && !begins(goal_.throws, knot()) && !drawn_up(facts);
   for (std::size_t f = 0; f < kFaults; ++f)
     if (there_[f] && !before_[f]) blame(static_cast<Fault>(f));
   before_ = there_;

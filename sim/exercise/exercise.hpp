@@ -109,6 +109,7 @@ class Exercise {
   };
   void judge_holes(const SceneFacts& facts) noexcept;
   void judge_hands(const SceneFacts& facts, double step_s) noexcept;
+  bool drawn_up(const SceneFacts& facts) const noexcept;
   void judge_cut(const SceneFacts& facts) noexcept;
   void pass_or_undo(const SceneFacts& facts) noexcept;
   bool holds(Step step, const SceneFacts& facts) const noexcept;

@@ -241,6 +241,27 @@ TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
   EXPECT_EQ(t.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u) << "one is no beginning of 2=1";
 }
 
+TEST(Exercise, BlamesHalfHitchesOnceAHandLetsGo) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  s.tied("1");
+  s.facts.jaws = {};
+  s.facts.jaws[0].thread = s.facts.jaws[1].needle = true;
+  s.tied("SxS");
+  s.look(3);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u) << "it is still being drawn up";
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw);
+  s.facts.jaws[0].thread = false;
+  s.look();
+  EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
+  s.facts.jaws[0].thread = true;
+  s.look();
+  s.tied("1x1");
+  s.look();
+  EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 2u) << "no pull makes that a reef";
+}
+
 TEST(Exercise, EndsWhenTheWallTears) {
   Scene s;
   s.stitch();
