@@ -10,6 +10,8 @@ torn_*_path.csv: one whose hands pull both ends of a stitch that is already ther
 
 Poses of T in W over time (CONTRACT): t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg.
 """
+import argparse
+import json
 import math
 import pathlib
 import sys
@@ -17,6 +19,7 @@ import sys
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from hands import DEG, Path, add, cross, quaternion  # noqa: E402
+from sight import SEEN, Sight  # noqa: E402
 from throws import tie  # noqa: E402
 
 # The needle: where its swage lies on the bench, and its arc.
@@ -31,9 +34,6 @@ CENTRE = (0.0, 0.0, TOP + RADIUS * math.cos(CUT * DEG))
 RIGHT_AT = 15.0  # from the swage [deg of arc]
 OPEN, SHUT = 0.2, 0.0
 BESIDE = 0.43  # the faces 0.9 mm apart [deg]
-# In the granny 0.02 mm less: how the second throw's loop swings hangs on the first seconds, and after 0.43 or 0.45 the same
-# hands miss the short end.
-BESIDE_GRANNY = 0.42
 WIDE = 0.5
 
 
@@ -75,7 +75,7 @@ def drive(path, begin, end, first, last, at, lean):
         path.to(begin + (end - begin) * k / count, place, jaws(UPRIGHT, along, lean), SHUT)
 
 
-def right_and_left(granny=False):
+def right_and_left(sight, granny=False):
     right, left = Path(), Path()
     # Angles are those of the point.
     held = RIGHT_AT - ARC_DEG
@@ -103,16 +103,15 @@ def right_and_left(granny=False):
     right.to(8.6, add(last, (-1.0, -8.0, 5.0)), q, WIDE)
 
     # The left hand steadies the first end, one jaw on either side, while it is pierced.
-    beside = BESIDE_GRANNY if granny else BESIDE
     steady = (-0.45, 0.0, AXIS - 0.1)
     q = quaternion((math.sqrt(0.5), 0.0, -math.sqrt(0.5)), (0.0, 1.0, 0.0), (math.sqrt(0.5), 0.0, math.sqrt(0.5)))
-    left.to(0.0, add(steady, (-3.0, 0.0, 4.0)), q, beside + 0.5)
-    left.to(2.4, add(steady, (-2.0, 0.0, 2.0)), q, beside + 0.5)
-    left.to(2.8, steady, q, beside + 0.5)
-    left.to(3.1, steady, q, beside)
+    left.to(0.0, add(steady, (-3.0, 0.0, 4.0)), q, BESIDE + 0.5)
+    left.to(2.4, add(steady, (-2.0, 0.0, 2.0)), q, BESIDE + 0.5)
+    left.to(2.8, steady, q, BESIDE + 0.5)
+    left.to(3.1, steady, q, BESIDE)
     left.stay(4.9)
-    left.to(5.0, steady, q, beside + 0.5)
-    left.to(5.3, add(steady, (-2.0, 0.0, 2.0)), q, beside + 0.5)
+    left.to(5.0, steady, q, BESIDE + 0.5)
+    left.to(5.3, add(steady, (-2.0, 0.0, 2.0)), q, BESIDE + 0.5)
     left_at = -12.0  # of the point's angle: the jaws are behind it
     grip, along = on_circle(through + left_at)
     q = jaws(UPRIGHT, along, -LEAN)
@@ -124,8 +123,8 @@ def right_and_left(granny=False):
     drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN)
     _, out, q, _ = left.rows[-1]
     left.to(PULLED, add(out, (5.65, 0.0, 12.65)), q, SHUT)
-    cut, done = tie(right, left, PULLED + 0.4, granny)
-    print(f"cuts_s = [{cut:.2f}], done at {done:.2f} s")
+    cut, done = tie(right, left, PULLED + 0.4, sight, granny)
+    print(f"{sight.scenario}: cuts_s = [{cut:.2f}], done at {done:.2f} s")
     return right, left
 
 
@@ -173,6 +172,12 @@ def tearing():
 
 
 if __name__ == "__main__":
-    for name, path in zip(("right", "left", "granny_right", "granny_left", "drop_right", "torn_right", "torn_left"),
-                          (*right_and_left(), *right_and_left(granny=True), dropping(), *tearing())):
+    options = argparse.ArgumentParser(description="writes the paths of the scripted trainee")
+    options.add_argument("--look", metavar="LIGATURE", help="look for the short end anew, by this program")
+    program = options.parse_args().look
+    reef, granny = Sight("reef", program), Sight("granny", program)
+    paths = (*right_and_left(reef), *right_and_left(granny, granny=True), dropping(), *tearing())
+    for name, path in zip(("right", "left", "granny_right", "granny_left", "drop_right", "torn_right", "torn_left"), paths):
         path.write(pathlib.Path(__file__).with_name(f"{name}_path.csv"))
+    lines = (f' "{s.scenario}": [\n  ' + ",\n  ".join(map(json.dumps, s.seen)) + "]" for s in (reef, granny))
+    SEEN.write_text("{\n" + ",\n".join(lines) + "\n}\n")

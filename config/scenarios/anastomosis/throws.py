@@ -17,6 +17,7 @@ ROUND = 0.5                       # radius of a loop about closed jaws [mm]
 SLACK = 0.5                       # of the long end while it is laid round [mm]
 BEHIND = 3.6                      # the loop's distance from the tips [mm]
 KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
+EASE = 1.8                        # of the long end, once the knot is drawn up [mm]
 BACK = -8.0                       # y where the right hand waits [mm]
 
 
@@ -88,15 +89,15 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1, wind=None):
-    """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; root: where the long
-    end begins; end, tail: where the short one ends, and its direction there; length: of the long one; take: how far from its
-    end the short one is taken, deep: how far behind the tips; wind: +1 laid round anticlockwise as the operator sees it, -1
-    clockwise, else as the side asks for in a reef.
+def throw(hands, t, side, see, root, length, height, take=0.2, deep=1.1, wind=None):
+    """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
+    short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
+    how far from its end the short one is taken, deep: how far behind the tips; wind: +1 laid round anticlockwise as the
+    operator sees it, -1 clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
-    x, z = end[0] - 0.55 * side, end[2] + above  # of the jaws that it is laid round
-    tail = unit(tail)
+    end, tail = see(t - 0.6, 0.0)
+    x, z = end[0] - 0.55 * side, height  # of the jaws that it is laid round
 
     # In the mirror, x -> wind x.
     def place(angle, far):
@@ -123,14 +124,15 @@ def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1, wi
         hands.left_to(t + 2.2 * k / 60, place(angle, far(angle)), roll(angle) + turns)
     t += 2.3
     # With the loop to the short end, jaws open about it.
-    at = add(end, tail, -take)
-    by = (at[0] - hands.tip[0], end[1] - 0.6 - hands.tip[1], at[2] - hands.tip[2])
+    at, _ = see(t, take)
+    by = (at[0] - hands.tip[0], at[1] - 0.6 - hands.tip[1], at[2] - hands.tip[2])
     hands.move_right(t, t + 0.8, add(hands.tip, by))
     hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
     t += 0.8
     hands.move_right(t, t + 0.2, hands.tip, WIDE)
     t += 0.25
-    hands.move_right(t, t + 0.4, (at[0], end[1] + deep, at[2]))
+    at, _ = see(t, take)
+    hands.move_right(t, t + 0.4, (at[0], at[1] + deep, at[2]))
     hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
     t += 0.45
     hands.move_right(t, t + 0.2, hands.tip, SHUT)
@@ -138,10 +140,10 @@ def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1, wi
     # Slack for the loop, and back out of it.
     hands.move_left(t, t + 0.3, add(hands.swage, (side * 1.0, -0.6, -0.9)))
     t += 0.3
-    hands.move_right(t, t + 0.8, (at[0] + side * 0.6, end[1] - 2.1, at[2] + 0.2))
+    hands.move_right(t, t + 0.8, (at[0] + side * 0.6, at[1] - 2.1, at[2] + 0.2))
     hands.move_left(t, t + 0.8, add(hands.swage, (0.0, 0.6, 0.0)))
     t += 0.8
-    hands.move_right(t, t + 0.5, (at[0] + side * 1.6, end[1] - 3.3, at[2] - 0.3))
+    hands.move_right(t, t + 0.5, (at[0] + side * 1.6, at[1] - 3.3, at[2] - 0.3))
     hands.move_left(t, t + 0.5, add(hands.swage, (-side * 0.8, 0.8, 0.0)))
     t += 0.5
     hands.move_right(t, t + 1.2, (side * 1.2, -2.9, 4.2))
@@ -149,11 +151,15 @@ def throw(hands, t, side, root, end, tail, length, above, take=0.2, deep=1.1, wi
     return t + 1.2
 
 
-def tie(right, left, t, granny=False):
+def tie(right, left, t, sight, granny=False):
     """From when the thread has been drawn through to the cut end; a granny has its second throw laid round as the first.
     @returns when it cuts, and when it is done"""
     hands = Hands(right, left)
-    t = throw(hands, t, 1, root=(0.8, 0.0, 2.5), end=(-4.0, -0.45, 3.68), tail=(-0.93, -0.12, 0.35), length=LONG, above=4.1)
+
+    def see(at, take):
+        return sight.short_end(at, right, left, take)
+
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
     hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
     t += 1.6
@@ -164,19 +170,20 @@ def tie(right, left, t, granny=False):
     t += 0.3
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
-    # Laid past the jaws' tips the long end draws the short one aside.
-    end, tail = ((0.94, -1.57, 1.16), (0.05, -0.71, -0.70)) if granny else ((1.25, -0.98, 1.6), (0.15, -0.58, -0.8))
-    t = throw(hands, t, -1, root=(0.6, 0.0, 3.6), end=end, tail=tail, length=11.9, above=1.6 + 6.7 - end[2],
-              take=0.45, deep=0.9 if granny else 0.5, wind=1 if granny else -1)
+    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=0.45, deep=0.9 if granny else 0.5,
+              wind=1 if granny else -1)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
     hands.move_right(t, t + 1.2, (-3.4, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (10.2, 1.0, 3.6), in_line(hands, (10.2, 1.0, 3.6), KNOT))
     t += 1.2
     # A granny that is drawn up no tighter falls into half hitches when it is let go.
     further = 0.6 if granny else 0.0
-    hands.move_right(t, t + 1.2, (-4.9 - further, -0.6, 3.2))
+    hands.move_right(t, t + 1.2, (-5.4 - further, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (11.7 + further, 1.0, 3.6))
     t += 1.3
+    # One end alone would draw a reef out straight into hitches: slack before the other is let go.
+    hands.move_left(t, t + 0.4, add(hands.swage, (-EASE, 0.0, 0.0)))
+    t += 0.45
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
