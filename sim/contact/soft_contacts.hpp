@@ -14,6 +14,9 @@
 /// The curve may run nearer to the surface than the polyline does, or inside it, and the guards look at polylines: what
 /// stops a move has to be what is pushed off. So of a piece longer than wide, half an edge on either side of a vertex,
 /// the polyline's nearest place is one more, where that is deeper than all these say.
+///
+/// Where a passage through a hole begins, or a strand ends, the curve has its end, and contacts of its own there.
+/// Beside a hole polylines have none: they would take turns with these.
 #include <cstdint>
 #include <vector>
 
