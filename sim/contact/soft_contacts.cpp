@@ -53,10 +53,6 @@ struct Piece {
     from = a.p, in = a.d1, to = b.p, out = b.d1;
   }
   CurvePoint at(double d) const { return curve_at(strand, vertex + d); }
-  double radius_at(double d) const {
-    const auto [edge, s] = place(d);
-    return strand.radius_at(edge, s);
-  }
   struct Place {
     std::uint32_t edge;
     double s;

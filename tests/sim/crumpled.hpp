@@ -1,5 +1,6 @@
 #pragma once
 /// Surfaces of triangles that lie anyhow, on a body that stays where it is.
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <numbers>
@@ -63,6 +64,25 @@ class Still final : public SoftBody {
   TriangleMesh mesh_;
   std::vector<Vector3d> x_, step_;
 };
+
+/// Least of a function of [0, 1]: by samples, then by thirds about the best of them.
+template <class Function>
+double least_of(const Function& at, int samples) {
+  double least = 1e9;
+  int best = 0;
+  for (int i = 0; i <= samples; ++i)
+    if (const double value = at(i / static_cast<double>(samples)); value < least) least = value, best = i;
+  double low = std::max(best - 1, 0) / static_cast<double>(samples);
+  double high = std::min(best + 1, samples) / static_cast<double>(samples);
+  for (int k = 0; k < 60; ++k) {
+    const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+    if (at(a) < at(b))
+      high = b;
+    else
+      low = a;
+  }
+  return std::min(least, at(0.5 * (low + high)));
+}
 
 /// Where a contact is on the surface.
 inline Vector3d place_of(const StrandContact& c, const TriangleMesh& mesh) {

@@ -38,21 +38,8 @@ struct Thread {
   /// Least signed distance of the curve from the surface less the radius, looked for along it.
   double least_gap(const TriangleMesh& mesh) const {
     const Strand s = strand();
-    const auto at = [&](double u) { return mesh.nearest(curve_at(s, u).p, 1e3).distance - radius; };
-    const int samples = 20 * static_cast<int>(x.size());
-    double least = 1e9;
-    int best = 0;
-    for (int i = 0; i <= samples; ++i)
-      if (const double gap = at(last() * i / samples); gap < least) least = gap, best = i;
-    double low = last() * std::max(best - 1, 0) / samples, high = last() * std::min(best + 1, samples) / samples;
-    for (int k = 0; k < 60; ++k) {
-      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-      if (at(a) < at(b))
-        high = b;
-      else
-        low = a;
-    }
-    return std::min(least, at(0.5 * (low + high)));
+    return least_of([&](double t) { return mesh.nearest(curve_at(s, last() * t).p, 1e3).distance - radius; },
+                    20 * static_cast<int>(x.size()));
   }
 };
 

@@ -41,21 +41,7 @@ struct Tool {
       const Vector3d p = (1 - t) * x.front() + t * x.back();
       return mesh.nearest(p, 1e3).distance - ((1 - t) * radius.front() + t * radius.back());
     };
-    constexpr int kSamples = 400;
-    double least = 1e9;
-    int best = 0;
-    for (int i = 0; i <= kSamples; ++i)
-      if (const double gap = at(i / static_cast<double>(kSamples)); gap < least) least = gap, best = i;
-    double low = std::max(best - 1, 0) / static_cast<double>(kSamples);
-    double high = std::min(best + 1, kSamples) / static_cast<double>(kSamples);
-    for (int k = 0; k < 60; ++k) {
-      const double a = low + (high - low) / 3, b = high - (high - low) / 3;
-      if (at(a) < at(b))
-        high = b;
-      else
-        low = a;
-    }
-    return std::min(least, at(0.5 * (low + high)));
+    return least_of(at, 400);
   }
 };
 
