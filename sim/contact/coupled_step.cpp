@@ -605,8 +605,9 @@ bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
     const TriangleMesh::Triangle& t = mesh.triangle(w.triangle);
     const Strand& s = strands[w.strand];
     const std::size_t j = w.edge, k = s.next(j);
-    const SegmentTriangle near = closest(s.x[j], s.x[k], mesh.vertex(t[0]), mesh.vertex(t[1]), mesh.vertex(t[2]));
     const Vector3d along = s.x[k] - s.x[j];
+    const SegmentTriangle near = closest(s.x[j] + w.from * along, s.x[j] + w.to * along, mesh.vertex(t[0]),
+                                         mesh.vertex(t[1]), mesh.vertex(t[2]));
     const double at =
         std::clamp((near.on_segment - s.x[j]).dot(along) / std::max(along.squaredNorm(), 1e-300), 0.0, 1.0);
     const Vector3d led = (1 - at) * (trial_[w.strand][j] - s.x[j]) + at * (trial_[w.strand][k] - s.x[k]);

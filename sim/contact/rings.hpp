@@ -17,6 +17,7 @@
 /// Differs from the thesis (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes
 /// on through the wall with its stiffness, and tension on both sides differs by friction.
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -42,8 +43,8 @@ struct Ring {
   double passed_at = 0;  ///< u that passages() are for
 };
 
-/// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex. As far as
-/// `about` on either side of it what is found inside the body came there by the hole and has none either.
+/// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex; as far as
+/// `about` on either side of it is beside the hole.
 struct Passage {
   std::uint32_t strand = 0, body = 0;
   double from = 0, to = 0;
@@ -57,6 +58,20 @@ inline bool passes(const std::vector<Passage>& passages, std::uint32_t strand, s
     if (p.strand == strand && p.body == body && p.from - more <= to && from <= p.to + more) return true;
   }
   return false;
+}
+
+/// The first part of the stretch from..to of a strand that lies in no passage through this body: from and to become its
+/// ends. @returns whether there is any
+inline bool outside(const std::vector<Passage>& passages, std::uint32_t strand, std::uint32_t body, double& from,
+                    double& to) noexcept {
+  for (bool moved = true; moved && from < to;) {
+    moved = false;
+    for (const Passage& p : passages)
+      if (p.strand == strand && p.body == body && p.from <= from && from < p.to) from = p.to, moved = true;
+  }
+  for (const Passage& p : passages)
+    if (p.strand == strand && p.body == body && from < p.from) to = std::min(to, p.from);
+  return from < to;
 }
 
 class Rings {

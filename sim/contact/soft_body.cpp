@@ -46,76 +46,81 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
   for (std::size_t v = 0; v < mesh.vertices(); ++v)
     furthest = std::max(furthest, motion.of(static_cast<std::uint32_t>(v)).squaredNorm());
   furthest = std::sqrt(furthest);
-  for (std::uint32_t k = 0; k < count; ++k) {
+  const auto look_at = [&](std::uint32_t k, std::size_t j, double from, double to) {
     const Strand& s = strands[k];
-    for (std::size_t j = 0; j < s.edges(); ++j) {
+    const std::size_t next = s.next(j);
+    Moving m;
+    const auto at = [&](const Vector3d* x, double part) -> Vector3d { return x[j] + part * (x[next] - x[j]); };
+    m.edge = {at(s.x, from), at(s.x, to)};
+    const Vector3d p1 = at(x1[k], from), q1 = at(x1[k], to);
+    m.edge_by = {p1 - m.edge[0], q1 - m.edge[1]};
+    const double keep = kept * s.thickest(j);
+    double edge_fraction = 1;
+    // What has come into the body, contact pushes out again: a surface that held it in would hold it for good.
+    std::optional<bool> is_in;
+    const auto begins_inside = [&] {
+      if (!is_in) is_in = inside(mesh, m.edge[0]) || inside(mesh, m.edge[1]);
+      return *is_in;
+    };
+    const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);
+    const Vector3d high = m.edge[0].cwiseMax(m.edge[1]).cwiseMax(p1).cwiseMax(q1);
+    mesh.for_each_near(low, high, furthest + keep, [&](std::uint32_t triangle) {
+      for (std::size_t c = 0; c < 3; ++c) {
+        const std::uint32_t v = mesh.triangle(triangle)[c];
+        m.corner[c] = mesh.vertex(v);
+        m.corner_by[c] = motion.of(v);
+      }
+      const Vector3d n = mesh.face_normal(triangle);
+      if (plane_separates(m, n, share * keep) || plane_separates(m, -n, share * keep)) return;
+      ++out.looked_at;
+      const SegmentTriangle first = closest(m.edge[0], m.edge[1], m.corner[0], m.corner[1], m.corner[2]);
+      if (!(first.distance > 0)) {
+        ++out.inside;
+        return;
+      }
+      const Vector3d apart = (first.on_segment - first.on_triangle) / first.distance;
+      const double least = share * least_apart(first.distance, keep);
+      if (plane_separates(m, apart, least)) return;
+      // What all of it moves by together brings nothing nearer.
+      const Vector3d mean = (m.edge_by[0] + m.edge_by[1] + m.corner_by[0] + m.corner_by[1] + m.corner_by[2]) / 5;
+      double edge_speed = 0, corner_speed = 0;
+      for (const Vector3d& by : m.edge_by) edge_speed = std::max(edge_speed, (by - mean).norm());
+      for (const Vector3d& by : m.corner_by) corner_speed = std::max(corner_speed, (by - mean).norm());
+      const double speed = edge_speed + corner_speed;
+      double t = 0;
+      for (int i = 0; i < kMostAdvances && t < edge_fraction; ++i) {
+        const double distance = i == 0 ? first.distance
+                                       : closest(m.edge[0] + t * m.edge_by[0], m.edge[1] + t * m.edge_by[1],
+                                                 m.corner[0] + t * m.corner_by[0], m.corner[1] + t * m.corner_by[1],
+                                                 m.corner[2] + t * m.corner_by[2])
+                                             .distance;
+        const double left = distance - least;
+        if (left >= (1 - t) * speed) return;
+        if (left <= kBand * least) break;
+        t += left / speed;
+      }
+      if (t >= edge_fraction && !stopped) return;
+      if (begins_inside()) {
+        ++out.inside;
+        return;
+      }
+      edge_fraction = std::min(edge_fraction, t);
+      if (stopped && stopped->size() < stopped->capacity())
+        stopped->push_back({k, static_cast<std::uint32_t>(j), number, triangle, keep, t, from, to});
+    });
+    if (edge_fraction < 1) ++out.found;
+    out.fraction = std::min(out.fraction, edge_fraction);
+  };
+  for (std::uint32_t k = 0; k < count; ++k)
+    for (std::size_t j = 0; j < strands[k].edges(); ++j) {
       const auto edge = static_cast<double>(j);
-      // Where one of its vertices has no contact it is not looked at either.
-      if (passages && passes(*passages, k, number, edge - 0.5, edge + 1.5)) continue;
-      const bool about = passages && passes(*passages, k, number, edge, edge + 1, true);
-      if (about && (inside(mesh, s.x[j]) || inside(mesh, s.x[s.next(j)]))) continue;
-      Moving m;
-      m.edge = {s.x[j], s.x[s.next(j)]};
-      m.edge_by = {x1[k][j] - m.edge[0], x1[k][s.next(j)] - m.edge[1]};
-      const Vector3d p1 = m.edge[0] + m.edge_by[0], q1 = m.edge[1] + m.edge_by[1];
-      const double keep = kept * s.thickest(j);
-      double edge_fraction = 1;
-      // What has come into the body, contact pushes out again: a surface that held it in would hold it for good.
-      std::optional<bool> is_in;
-      const auto begins_inside = [&] {
-        if (!is_in) is_in = inside(mesh, m.edge[0]) || inside(mesh, m.edge[1]);
-        return *is_in;
-      };
-      const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);
-      const Vector3d high = m.edge[0].cwiseMax(m.edge[1]).cwiseMax(p1).cwiseMax(q1);
-      mesh.for_each_near(low, high, furthest + keep, [&](std::uint32_t triangle) {
-        for (std::size_t c = 0; c < 3; ++c) {
-          const std::uint32_t v = mesh.triangle(triangle)[c];
-          m.corner[c] = mesh.vertex(v);
-          m.corner_by[c] = motion.of(v);
-        }
-        const Vector3d n = mesh.face_normal(triangle);
-        if (plane_separates(m, n, share * keep) || plane_separates(m, -n, share * keep)) return;
-        ++out.looked_at;
-        const SegmentTriangle first = closest(m.edge[0], m.edge[1], m.corner[0], m.corner[1], m.corner[2]);
-        if (!(first.distance > 0)) {
-          ++out.inside;
-          return;
-        }
-        const Vector3d apart = (first.on_segment - first.on_triangle) / first.distance;
-        const double least = share * least_apart(first.distance, keep);
-        if (plane_separates(m, apart, least)) return;
-        // What all of it moves by together brings nothing nearer.
-        const Vector3d mean = (m.edge_by[0] + m.edge_by[1] + m.corner_by[0] + m.corner_by[1] + m.corner_by[2]) / 5;
-        double edge_speed = 0, corner_speed = 0;
-        for (const Vector3d& by : m.edge_by) edge_speed = std::max(edge_speed, (by - mean).norm());
-        for (const Vector3d& by : m.corner_by) corner_speed = std::max(corner_speed, (by - mean).norm());
-        const double speed = edge_speed + corner_speed;
-        double t = 0;
-        for (int i = 0; i < kMostAdvances && t < edge_fraction; ++i) {
-          const double distance = i == 0 ? first.distance
-                                         : closest(m.edge[0] + t * m.edge_by[0], m.edge[1] + t * m.edge_by[1],
-                                                   m.corner[0] + t * m.corner_by[0], m.corner[1] + t * m.corner_by[1],
-                                                   m.corner[2] + t * m.corner_by[2])
-                                               .distance;
-          const double left = distance - least;
-          if (left >= (1 - t) * speed) return;
-          if (left <= kBand * least) break;
-          t += left / speed;
-        }
-        if (t >= edge_fraction && !stopped) return;
-        if (begins_inside()) {
-          ++out.inside;
-          return;
-        }
-        edge_fraction = std::min(edge_fraction, t);
-        if (stopped && stopped->size() < stopped->capacity())
-          stopped->push_back({k, static_cast<std::uint32_t>(j), number, triangle, keep, t});
-      });
-      if (edge_fraction < 1) ++out.found;
-      out.fraction = std::min(out.fraction, edge_fraction);
+      if (!passages) {
+        look_at(k, j, 0, 1);
+        continue;
+      }
+      for (double from = edge, to = edge + 1; outside(*passages, k, number, from, to); from = to, to = edge + 1)
+        look_at(k, j, from - edge, to - edge);
     }
-  }
   return out;
 }
 

@@ -88,8 +88,9 @@ struct SoftVerdict {
 struct Stopped {
   std::uint32_t strand = 0, edge = 0;  ///< or body, and its triangle
   std::uint32_t body = 0, triangle = 0;
-  double kept = 0;  ///< distance that the guard keeps between them [mm]
-  double part = 0;  ///< of the move, until when they may go
+  double kept = 0;          ///< distance that the guard keeps between them [mm]
+  double part = 0;          ///< of the move, until when they may go
+  double from = 0, to = 1;  ///< what of the edge it is
 };
 
 inline constexpr double kCentrelineKept = 0.05;  ///< of its radius, from a thread's centreline to a surface
@@ -112,8 +113,8 @@ inline double least_apart(double distance, double kept) noexcept {
 /// times `kept` of its radius, or half of where it begins (least_apart). Proven triangle by triangle: by a plane that
 /// separates both at both ends of the move, else by conservative advancement [Mirtich 1996].
 /// @param x1 one array a strand, where its vertices would end @param passages of strands through the body of this
-/// number: not looked at there; or null. @param stopped what cut the move short is appended, up to its capacity (body:
-/// `number`); or null. @rt bounded, no allocation
+/// number: of an edge that runs into one, what lies outside is looked at; or null. @param stopped what cut the move
+/// short is appended, up to its capacity (body: `number`); or null. @rt bounded, no allocation
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
                       const SoftMotion& motion, double share = 1, const std::vector<Passage>* passages = nullptr,
                       std::uint32_t number = 0, double kept = kCentrelineKept,

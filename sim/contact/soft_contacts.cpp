@@ -199,31 +199,40 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           take(d, n, height, bend, StrandFeature::face, t, {t, mesh.weights(t, foot)});
         });
 
-        // What of the polyline lies deeper.
+        // What of the polyline lies deeper. Beside a hole it would take turns with the place where the thread enters
+        // it.
         const double radius = s.radius_of(i);
-        if ((piece.to - piece.from).norm() <= 2 * radius) continue;
-        // Beside a hole it would take turns with the place where the thread enters it.
-        if (passages && passes(*passages, k, b, i - 0.5, i + 0.5, true)) continue;
-        TriangleMesh::Nearest nearest;
-        double d = 0, within = least + radius;
-        const auto look = [&](const Vector3d& p, const Vector3d& q, double at) {
-          if (p == q || !(within > 0)) return;
-          const TriangleMesh::Nearest on = mesh.nearest(p, q, within);
-          if (on.found && on.distance < within) nearest = on, within = on.distance, d = at + 0.5 * on.s;
+        const auto deeper = [&] {
+          if ((piece.to - piece.from).norm() <= 2 * radius) return false;
+          if (passages && passes(*passages, k, b, i - 0.5, i + 0.5, true)) return false;
+          TriangleMesh::Nearest nearest;
+          double d = 0, within = least + radius;
+          const auto look = [&](const Vector3d& p, const Vector3d& q, double at) {
+            if (p == q || !(within > 0)) return;
+            const TriangleMesh::Nearest on = mesh.nearest(p, q, within);
+            if (on.found && on.distance < within) nearest = on, within = on.distance, d = at + 0.5 * on.s;
+          };
+          look(piece.from, s.x[i], -0.5);
+          look(s.x[i], piece.to, 0);
+          if (!nearest.found || !(nearest.distance > 0)) return false;
+          BodyContact wanted;
+          wanted.contact.pair = {k, 0, kNoStrand, b};
+          wanted.number = static_cast<std::uint32_t>(StrandFeature::polyline), wanted.feature = i;
+          const auto was = std::lower_bound(before_.begin(), before_.end(), wanted,
+                                            [](const BodyContact& c, const BodyContact& w) { return key(c) < key(w); });
+          const bool known = was != before_.end() && key(*was) == key(wanted);
+          if (!known && nearest.distance > least + radius - kMissed * radius) return false;
+          if (!(mesh.nearest(s.x[i], within + 2 * (high - low).norm()).distance > 0)) return false;
+          take(d, nearest.normal, nearest.normal.dot(piece.at(d).p - nearest.point), 0, StrandFeature::polyline, i,
+               {nearest.triangle, mesh.weights(nearest.triangle, nearest.point)});
+          return true;
         };
-        look(piece.from, s.x[i], -0.5);
-        look(s.x[i], piece.to, 0);
-        if (!nearest.found || !(nearest.distance > 0)) continue;
-        BodyContact wanted;
-        wanted.contact.pair = {k, 0, kNoStrand, b};
-        wanted.number = static_cast<std::uint32_t>(StrandFeature::polyline), wanted.feature = i;
-        const auto was = std::lower_bound(before_.begin(), before_.end(), wanted,
-                                          [](const BodyContact& c, const BodyContact& w) { return key(c) < key(w); });
-        const bool known = was != before_.end() && key(*was) == key(wanted);
-        if (!known && nearest.distance > least + radius - kMissed * radius) continue;
-        if (!(mesh.nearest(s.x[i], within + 2 * (high - low).norm()).distance > 0)) continue;
-        take(d, nearest.normal, nearest.normal.dot(piece.at(d).p - nearest.point), 0, StrandFeature::polyline, i,
-             {nearest.triangle, mesh.weights(nearest.triangle, nearest.point)});
+        if (deeper()) continue;
+        const double middle = std::clamp(0.0, piece.first, piece.last);
+        const TriangleMesh::Nearest out = mesh.nearest(piece.at(middle).p, (mesh.high() - mesh.low()).norm());
+        if (out.found && out.distance < 0)
+          take(middle, out.normal, out.distance, 0, StrandFeature::inside, i,
+               {out.triangle, mesh.weights(out.triangle, out.point)});
       }
     }
   hand_on();

@@ -15,6 +15,8 @@
 /// stops a move has to be what is pushed off. So of a piece longer than wide, half an edge on either side of a vertex,
 /// the polyline's nearest place is one more, where that is deeper than all these say.
 ///
+/// A piece whose middle has come inside, and its polyline with it, is let out by the nearest way.
+///
 /// Where a passage through a hole begins, or a strand ends, the curve has its end, and contacts of its own there.
 /// Beside a hole polylines have none: they would take turns with these.
 #include <cstdint>
@@ -34,6 +36,7 @@ enum class StrandFeature : std::uint32_t {
   edge,      ///< 3 triangle + side, of the later of its two triangles
   face,      ///< a triangle
   polyline,  ///< a vertex of the strand: the nearest place of the polyline about it
+  inside,    ///< likewise: the middle of the curve about it, inside the body, and the nearest way out
 };
 
 class SoftContacts {

@@ -72,6 +72,7 @@ void Stops::keep(Of of, const Strand* strands) noexcept {
     const auto known = std::find_if(known_.begin(), known_.end(), is_same);
     if (known != known_.end()) {
       known->asked = std::min(2 * known->asked, kStopMargin * at.kept);
+      known->at = at;
       continue;
     }
     Stop s;
@@ -129,7 +130,7 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
     const Strand& strand = s.of == Of::tool ? tools[s.at.strand] : strands[s.at.strand];
     std::vector<BodyContact>& list = s.of == Of::tool ? with_tools : with_strands;
     const Vector3d &p = strand.x[s.at.edge], &q = strand.x[strand.next(s.at.edge)];
-    const SegmentTriangle near = closest(p, q, b.at[0], b.at[1], b.at[2]);
+    const SegmentTriangle near = closest(p + s.at.from * (q - p), p + s.at.to * (q - p), b.at[0], b.at[1], b.at[2]);
     if (!place(near.distance, near.on_segment - near.on_triangle, near.on_triangle)) return true;
     if (list.size() == list.capacity()) return true;
     c.pair = {s.at.strand, s.at.edge, kNoStrand, s.at.body};

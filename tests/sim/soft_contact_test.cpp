@@ -300,6 +300,46 @@ TEST(SoftGuard, LetsWhatIsInsideComeOut) {
   }
 }
 
+TEST(SoftGuard, LooksAtWhatOfAnEdgeLiesBesideAHole) {
+  SprungMesh body(drum(1, 1, 24), 100, 0);
+  body.begin(kStep);
+  body.linearise();
+  body.solve();
+  std::vector<Vector3d> x;
+  for (const double y : {-0.2, -0.1, 0.0, 0.1, 0.2}) x.emplace_back(0, y, 1.02);
+  const Strand s{.x = x.data(), .vertices = x.size(), .radius = 0.05, .rest_length = 0.1};
+  const std::vector<Passage> holes{{0, 0, -1, 0.7, 0}, {0, 0, 0.5, 1.4, 0}, {0, 0, 3.3, 3.7, 0}, {0, 1, 0, 4, 0}};
+  // Down by as much as the curve of heights says, at every vertex.
+  const auto look = [&](const std::array<double, 5>& by, std::vector<Stopped>* stopped = nullptr) {
+    std::vector<Vector3d> x1 = x;
+    for (std::size_t i = 0; i < x1.size(); ++i) x1[i].z() -= by[i];
+    const Vector3d* to = x1.data();
+    return look_soft(&s, 1, &to, body, {body.step()}, 1, &holes, 0, kCentrelineKept, stopped);
+  };
+  EXPECT_EQ(look({0.1, 0, 0, 0, 0}).fraction, 1) << "in the hole";
+  EXPECT_EQ(look({0.1, 0.028, 0, 0, 0}).fraction, 1) << "in the hole, and 0.6 of it where it lies beside: above";
+  std::vector<Stopped> stopped;
+  stopped.reserve(64);
+  EXPECT_NEAR(look({0.1, 0.1, 0, 0, 0}, &stopped).fraction, 0.175 / 0.6, 0.03) << "0.06 where it lies beside the hole";
+  ASSERT_FALSE(stopped.empty());
+  for (const Stopped& at : stopped) {
+    EXPECT_EQ(at.edge, 1u);
+    EXPECT_DOUBLE_EQ(at.from, 0.4);
+    EXPECT_EQ(at.to, 1);
+  }
+  for (const std::size_t end : {3u, 4u}) {  // either side of a hole within one edge
+    std::array<double, 5> by{};
+    by[end] = 0.05;
+    stopped.clear();
+    EXPECT_LT(look(by, &stopped).fraction, 1);
+    const auto in_last = [](const Stopped& at) { return at.edge == 3; };
+    const auto of_last = std::find_if(stopped.begin(), stopped.end(), in_last);
+    ASSERT_NE(of_last, stopped.end());
+    EXPECT_NEAR(of_last->from, end == 3 ? 0 : 0.7, 1e-12);
+    EXPECT_NEAR(of_last->to, end == 3 ? 0.3 : 1, 1e-12);
+  }
+}
+
 // However near two places are, what they keep is less than they have, and more than nothing.
 TEST(SoftGuard, KeepsOfADistanceHalfOrAThousandthOfWhatItShall) {
   constexpr double kKept = 1e-3;

@@ -120,7 +120,7 @@ TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
         now[{c.number, c.feature}] = place_of(c.contact, scene.body.surface());
         if (c.contact.gap < least) least = c.contact.gap, nearest = {c.number, c.feature};
       }
-      double inside = 0;  // what is deep inside it meets no more
+      double inside = 0;  // what is inside is let out by another way
       for (int j = 0; j <= 100; ++j)
         inside = std::max(inside, -scene.body.surface().nearest(curve_at(s, thread.last() * j / 100).p, 0.1).distance);
       if (i > 0 && least < 0.02 && least > -0.7 * radius && inside == 0) {
@@ -158,6 +158,37 @@ TEST(SoftContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
   double gap = 1e9;
   for (const BodyContact& c : scene.contacts.contacts()) gap = std::min(gap, c.contact.gap);
   EXPECT_NEAR(gap, there - radius, 1e-9) << "from the flat side under it";
+}
+
+TEST(SoftContacts, WhatHasComeInsideIsLetOutByTheNearestWay) {
+  Random random(11);
+  int inside = 0;
+  for (int k = 0; k < 20; ++k) {
+    Scene scene(crumpled(random, 0.5, 18, 12, 0.05));
+    const TriangleMesh& mesh = scene.body.surface();
+    const double radius = random.uniform(0.01, 0.1);
+    const Vector3d way = Vector3d(unit(random).x(), 0, unit(random).z()).normalized();
+    const Thread thread(random.uniform(0.3, 0.5) * way, unit(random), 2 * unit(random), 12, radius);
+    const Strand s = thread.strand();
+    scene.passages = {{0, 0, -1, 3.2, 100}};
+    scene.find(thread, 0.02);
+    for (std::uint32_t i = 0; i < s.vertices; ++i) {
+      const bool passes = i < 3;
+      const TriangleMesh::Nearest out = mesh.nearest(curve_at(s, std::max(static_cast<double>(i), 3.2)).p, 9);
+      const auto of_it = [&](const BodyContact& c) {
+        return c.vertex == i && c.number == static_cast<std::uint32_t>(StrandFeature::inside);
+      };
+      const auto& all = scene.contacts.contacts();
+      const auto found = std::find_if(all.begin(), all.end(), of_it);
+      ASSERT_EQ(found != all.end(), !passes && out.distance < 0) << "mesh " << k << ", vertex " << i;
+      if (found == all.end()) continue;
+      ++inside;
+      EXPECT_NEAR(found->contact.gap, out.distance - radius, 1e-12);
+      EXPECT_GT(found->contact.normal.dot(out.normal), 1 - 1e-12);
+      EXPECT_NEAR((place_of(found->contact, mesh) - out.point).norm(), 0, 1e-9);
+    }
+  }
+  EXPECT_GT(inside, 40);
 }
 
 // A thread that is bent over a ridge: rounded, its corner would run inside of it.
