@@ -554,7 +554,8 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     const double pressed = c.normal.dot(c.force);
     if (!(pressed > 0) || !(b.bend > 0)) return;
     const Strand& s = strands[c.pair.strand_a];
-    const double sharp = std::max(0.0, 1 - kPlaceHold * s.radius / b.bend);
+    const double hold = bodies_.soft_of(c.pair.edge_b) ? kFaceHold : kPlaceHold;
+    const double sharp = std::max(0.0, 1 - hold * s.radius / b.bend);
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
   };

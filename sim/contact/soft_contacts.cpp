@@ -7,6 +7,7 @@
 
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/soft_body.hpp"
+#include "sim/contact/tolerances.hpp"
 #include "sim/contact/zero_of.hpp"
 
 namespace ligature::contact {
@@ -48,6 +49,7 @@ struct Piece {
       first = leaves, begins = true;
   }
   bool empty() const { return !(first <= last); }
+  double middle() const { return std::clamp(0.0, first, last); }
   void find_ends() {
     const CurvePoint a = at(first), b = at(last);
     from = a.p, in = a.d1, to = b.p, out = b.d1;
@@ -68,15 +70,18 @@ struct Piece {
 // Where a distance whose slope along the curve is given comes to its least in the piece; none: no place of it.
 // @param slope of the distance or of a function that grows with it, at a point of the curve with this tangent
 template <class Slope>
-bool least_at(const Piece& piece, const Slope& slope, double& d) {
-  const double low = slope(piece.from, piece.in), high = slope(piece.to, piece.out);
+bool least_at(const Piece& piece, const Slope& slope, double& d, double hold = 0) {
+  const double middle = piece.middle();
+  const auto held = [&](double at, double rises) { return rises + hold * (at - middle); };
+  const double low = held(piece.first, slope(piece.from, piece.in));
+  const double high = held(piece.last, slope(piece.to, piece.out));
   if (piece.begins && low >= 0) return d = piece.first, true;
   if (piece.ends && high < 0) return d = piece.last, true;
   if (!(low < 0 && high >= 0)) return false;
   if (high == 0) return d = piece.last, true;
   d = zero_of(piece.first, low, piece.last, high, kSamePlace, kMostLooks, [&](double at) {
     const CurvePoint c = piece.at(at);
-    return slope(c.p, c.d1);
+    return held(at, slope(c.p, c.d1));
   });
   return true;
 }
@@ -186,13 +191,13 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
                  {t, weight});
           }
           const Vector3d& n = mesh.face_normal(t);
+          const double hold = kFaceHold * s.radius;
           if (!least_at(
-                  piece, [&](const Vector3d&, const Vector3d& along) { return n.dot(along); }, d))
+                  piece, [&](const Vector3d&, const Vector3d& along) { return n.dot(along); }, d, hold))
             return;
           const CurvePoint c = piece.at(d);
-          const double height = n.dot(c.p - x[0]), bend = n.dot(c.d2);
+          const double height = n.dot(c.p - x[0]), bend = n.dot(c.d2) + hold;
           if (!(height > 0)) return;
-          if (!halts(d) && bend < 8 * kLeastDeeper * s.radius) return;
           const Vector3d foot = c.p - height * n;
           for (std::size_t e = 0; e < 3; ++e)
             if (n.cross(x[(e + 1) % 3] - x[e]).dot(foot - x[e]) < 0) return;  // beside it
@@ -228,7 +233,7 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           return true;
         };
         if (deeper()) continue;
-        const double middle = std::clamp(0.0, piece.first, piece.last);
+        const double middle = piece.middle();
         const TriangleMesh::Nearest out = mesh.nearest(piece.at(middle).p, (mesh.high() - mesh.low()).norm());
         if (out.found && out.distance < 0)
           take(middle, out.normal, out.distance, 0, StrandFeature::inside, i,

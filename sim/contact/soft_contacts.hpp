@@ -10,6 +10,9 @@
 /// edge there has it already. So a place moves smoothly as strand and surface move, and a strand that bears on several
 /// features bears on all of them at once. (Asked piece by piece of the strand for the nearest place of the surface, two
 /// that are about as near take turns.) Slack of the normal cones: as for tools (tool_contacts.hpp).
+/// Along a face the place is drawn to the middle of each piece, as with rigid bodies (body_contacts.hpp): between its
+/// rounded corners a thread is straight, and what lies on a flat wall is held level by a place on either side instead
+/// of by one that leaps from end to end. What is given away is at most kFaceHold/32 of the radius.
 ///
 /// The curve may run nearer to the surface than the polyline does, or inside it, and the guards look at polylines: what
 /// stops a move has to be what is pushed off. So of a piece longer than wide, half an edge on either side of a vertex,

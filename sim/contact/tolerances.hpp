@@ -29,6 +29,7 @@ inline constexpr int kMostHalvings = 30;      ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration that was cut off, to its rest length
 inline constexpr double kMostGrowth = 1.02;   ///< ... or, where that was more before the step, to what it was
 inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2]
+inline constexpr double kFaceHold = 0.8;      ///< likewise one with a face of a soft body
 inline constexpr double kBodyPart = 0.5;  ///< of its thickness and a thread's, that a body moves in one linearisation
 inline constexpr double kSameSide = 0.7;  ///< cosine of two normals that belong to one contact with a mesh
 inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,

@@ -12,13 +12,15 @@
 #include <vector>
 
 #include "sim/contact/smooth_curve.hpp"
+#include "sim/contact/tolerances.hpp"
 #include "tests/sim/crumpled.hpp"
 
 namespace ligature::contact {
 namespace {
 
-constexpr double kLeastDeeper = 1.01e-4;  // of the radius: edges and faces nearer by less are left to where they end
-constexpr double kEdge = 0.1;             // of threads [mm]
+constexpr double kLeastDeeper = 1.01e-4;   // of the radius: edges and faces nearer by less are left to where they end
+constexpr double kGiven = kFaceHold / 32;  // of the radius: what drawing a place to the middle of its piece gives away
+constexpr double kEdge = 0.1;              // of threads [mm]
 
 struct Thread {
   std::vector<Vector3d> x;
@@ -66,7 +68,7 @@ bool of_polyline(const BodyContact& c) {
 TEST(SoftContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
   Random random(20261123);
   for (const double rough : {0.0, 0.02, 0.1}) {
-    int bore = 0;
+    int bore = 0, exact = 0;
     for (int k = 0; k < 60; ++k) {
       Scene scene(crumpled(random, 0.5, 18, 12, rough));
       for (int place = 0; place < 40; ++place) {
@@ -88,10 +90,13 @@ TEST(SoftContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
           EXPECT_LE(std::abs(c.contact.pair.edge_a + c.contact.sa - c.vertex), 0.5 + 1e-9);
         }
         ++bore;
-        EXPECT_NEAR(found, least, kLeastDeeper * radius + 1e-9) << "rough " << rough << ", mesh " << k << ", " << place;
+        EXPECT_GT(found, least - 1e-9) << "rough " << rough << ", mesh " << k << ", " << place;
+        EXPECT_LT(found, least + (kLeastDeeper + kGiven) * radius + 1e-9) << rough << ", mesh " << k << ", " << place;
+        exact += found < least + kLeastDeeper * radius + 1e-9;
       }
     }
     EXPECT_GT(bore, 100) << rough;
+    EXPECT_GT(exact, 0.75 * bore) << "of the others a face was nearest";
   }
 }
 
@@ -107,18 +112,19 @@ TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
     // Laid over it, bent about it as it is, on its way along it and aside.
     const Vector3d along = (round + random.uniform(-1, 1) * Vector3d::UnitY()).normalized();
     Vector3d middle = (0.5 + radius) * up - 0.3 * Vector3d::UnitY();
-    std::map<std::tuple<std::uint32_t, std::uint32_t>, Vector3d> known;
-    std::tuple<std::uint32_t, std::uint32_t> nearest_before{};
+    using Which = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;  // one face may bear several pieces
+    std::map<Which, Vector3d> known;
+    Which nearest_before{};
     for (int i = 0; i < 600; ++i, middle += kMove * (Vector3d::UnitY() + 0.2 * round)) {
       const Thread thread(middle, along, -1.2 * up, 11, radius);
       const Strand s = thread.strand();
       double least = 1e9;
-      std::tuple<std::uint32_t, std::uint32_t> nearest;
-      std::map<std::tuple<std::uint32_t, std::uint32_t>, Vector3d> now;
+      Which nearest;
+      std::map<Which, Vector3d> now;
       for (const BodyContact& c : scene.find(thread, 0.05)) {
         if (of_polyline(c)) continue;
-        now[{c.number, c.feature}] = place_of(c.contact, scene.body.surface());
-        if (c.contact.gap < least) least = c.contact.gap, nearest = {c.number, c.feature};
+        now[{c.number, c.feature, c.vertex}] = place_of(c.contact, scene.body.surface());
+        if (c.contact.gap < least) least = c.contact.gap, nearest = {c.number, c.feature, c.vertex};
       }
       double inside = 0;  // what is inside is let out by another way
       for (int j = 0; j <= 100; ++j)
@@ -129,7 +135,7 @@ TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
           for (int j = 0; j <= 1000; ++j)
             foretold = std::min(foretold, (on - curve_at(s, thread.last() * j / 1000).p).norm() - radius);
         if (foretold > -0.7 * radius) {
-          EXPECT_NEAR(foretold, least, 0.2 * kMove) << "mesh " << k << ", at " << i;
+          EXPECT_NEAR(foretold, least, 0.2 * kMove + kGiven * radius) << "mesh " << k << ", at " << i;
         }
         taken_over += nearest != nearest_before;
       }
