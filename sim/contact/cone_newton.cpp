@@ -2,26 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
-#include "sim/contact/cone_kernels.hpp"
 #include "sim/contact/cone_problem.hpp"
 
 namespace ligature::contact {
 namespace {
 
 constexpr double kLeastGive = 1e-15;    // of a contact's own motion: two at one place would have no forces of their own
-constexpr double kLeastPivot = 1e-14;   // of the largest entry
 constexpr double kFrictionless = 1e-9;  // of |z_t|: a bound below is none
-constexpr std::size_t kPanel = 3;
 
 }  // namespace
 
 ConeNewton::ConeNewton(std::size_t most_contacts)
-    : most_(most_contacts),
-      matrix_(3 * most_contacts * (3 * most_contacts + 8)),
-      right_(3 * most_contacts),
-      row_(3 * most_contacts) {
+    : most_(most_contacts), system_(3 * most_contacts), right_(3 * most_contacts) {
   unknowns_.reserve(3 * most_contacts);
 }
 
@@ -52,13 +45,13 @@ std::size_t ConeNewton::look(const ConeProblem& problem, const LocalCone* contac
 
 bool ConeNewton::aim(const ConeProblem& problem, double* target) noexcept {
   const std::size_t n = unknowns_.size();
-  stride_ = (n + 3) / 4 * 4 + 4;
+  system_.begin(n);
   for (std::size_t k = 0; k < n; ++k) {
     const Unknown& equation = unknowns_[k];
     const double* w = problem.w + 3 * equation.contact * problem.stride;
     const double* q = problem.q + 3 * equation.contact;
     const double *along = equation.along, *w1 = w + problem.stride, *w2 = w1 + problem.stride;
-    double* row = matrix_.data() + k * stride_;
+    double* row = system_.row(k);
     for (std::size_t j = 0; j < n; ++j) {
       const Unknown& x = unknowns_[j];
       const std::size_t at = 3 * x.contact;
@@ -70,11 +63,8 @@ bool ConeNewton::aim(const ConeProblem& problem, double* target) noexcept {
     row[k] += equation.give;
     right_[k] = -(along[0] * q[0] + along[1] * q[1] + along[2] * q[2]);
   }
-  if (!factor()) return false;
-  for (std::size_t k = n; k-- > 0;) {
-    const double* row = matrix_.data() + k * stride_;
-    right_[k] = (right_[k] - kernels::dot(row + k + 1, right_.data() + k + 1, n - k - 1)) / row[k];
-  }
+  if (!system_.factor()) return false;
+  system_.solve(right_.data());
   std::fill_n(target, 3 * problem.count, 0.0);
   double sum = 0;
   for (std::size_t k = 0; k < n; ++k) {
@@ -83,46 +73,6 @@ bool ConeNewton::aim(const ConeProblem& problem, double* target) noexcept {
     sum += 0 * right_[k];
   }
   return sum == 0;  // finite
-}
-
-// Gauss with partial pivoting, a few columns at a time; the right-hand side goes along, what is below the diagonal is
-// not kept.
-bool ConeNewton::factor() noexcept {
-  const std::size_t n = unknowns_.size();
-  double largest = 0;
-  for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, std::abs(matrix_[k * stride_ + k]));
-  const auto row = [&](std::size_t i) { return matrix_.data() + i * stride_; };
-  for (std::size_t k0 = 0; k0 < n; k0 += kPanel) {
-    const std::size_t k1 = std::min(k0 + kPanel, n);
-    for (std::size_t k = k0; k < k1; ++k) {  // within the panel's columns
-      std::size_t pivot = k;
-      for (std::size_t i = k + 1; i < n; ++i)
-        if (std::abs(row(i)[k]) > std::abs(row(pivot)[k])) pivot = i;
-      if (!(std::abs(row(pivot)[k]) > kLeastPivot * largest)) return false;
-      if (pivot != k) {
-        std::swap_ranges(row(k) + k0, row(k) + n, row(pivot) + k0);
-        std::swap(right_[k], right_[pivot]);
-      }
-      const double inverse = 1 / row(k)[k];
-      for (std::size_t i = k + 1; i < n; ++i) {
-        double* to = row(i);
-        to[k] *= inverse;
-        for (std::size_t j = k + 1; j < k1; ++j) to[j] = kernels::fused(-to[k], row(k)[j], to[j]);
-      }
-    }
-    for (std::size_t k = k0; k < k1; ++k)  // the panel's rows, behind it
-      for (std::size_t i = k + 1; i < k1; ++i) {
-        kernels::subtract(row(i) + k1, row(i)[k], row(k) + k1, n - k1);
-        right_[i] = kernels::fused(-row(i)[k], right_[k], right_[i]);
-      }
-    if (k1 - k0 < kPanel) break;
-    for (std::size_t i = k1; i < n; ++i) {
-      const double x[3] = {-row(i)[k0], -row(i)[k0 + 1], -row(i)[k0 + 2]};
-      kernels::add_rows(row(i) + k1, row(k0) + k1, row(k0 + 1) + k1, row(k0 + 2) + k1, x, n - k1);
-      for (std::size_t k = 0; k < 3; ++k) right_[i] = kernels::fused(x[k], right_[k0 + k], right_[i]);
-    }
-  }
-  return true;
 }
 
 }  // namespace ligature::contact

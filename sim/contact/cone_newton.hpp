@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/contact/cone_local.hpp"
+#include "sim/contact/dense_lu.hpp"
 
 namespace ligature::contact {
 
@@ -37,12 +38,10 @@ class ConeNewton {
     double force[3] = {}, along[3] = {};
     double give = 0;  ///< l [mm/uN]
   };
-  bool factor() noexcept;
-
-  std::size_t most_ = 0, stride_ = 0;
-  std::vector<Unknown> unknowns_;    // (3 most)
-  std::vector<double> matrix_;       // row by row, then its factors     (unknowns x stride)
-  std::vector<double> right_, row_;  // (3 most)
+  std::size_t most_ = 0;
+  std::vector<Unknown> unknowns_;  // (3 most)
+  DenseLu system_;
+  std::vector<double> right_;  // (3 most)
 };
 
 }  // namespace ligature::contact

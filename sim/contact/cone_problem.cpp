@@ -15,6 +15,7 @@ constexpr int kMostRoundsInVain = 40;          // without a better point
 constexpr std::size_t kUnknownsPerRound = 50;  // a factorisation costs as much as its unknowns over this
 constexpr std::size_t kMostSplit = 640;        // contacts; above, sweeps are all there is
 constexpr std::size_t kMostNewton = 384;       // contacts that are pressed, of Newton's steps
+constexpr std::size_t kMostInterior = 48;      // contacts that may touch, of the interior-point method
 constexpr std::size_t kUnknownsPerStep = 25;   // such a step costs as much as its unknowns over this
 constexpr int kMostSteps = 6;                  // at a time
 constexpr int kMostParts = 2;                  // tries of such a step, each half as long
@@ -74,6 +75,7 @@ ConeSolver::ConeSolver(std::size_t most_contacts)
       swept_(3 * most_contacts),
       taken_(most_contacts),
       splitting_(std::min(most_contacts, kMostSplit)),
+      interior_(std::min(most_contacts, kMostInterior)),
       newton_(std::min(most_contacts, kMostNewton)) {}
 
 ConeSolver::Misfit ConeSolver::misfit(const ConeProblem& problem, const double* r) const noexcept {
@@ -236,8 +238,8 @@ int ConeSolver::newton(const ConeProblem& problem, const ConeSettings& settings,
   return done;
 }
 
-// Sweeps as long as they promise to do; else Newton's method, else the splitting, from the best so far; the best of all
-// is returned.
+// Sweeps as long as they promise to do; else Newton's method, else the interior-point method where that is allowed,
+// else the splitting, from the best so far; the best of all is returned.
 int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
   const std::size_t m = problem.count, n = 3 * m;
   Misfit now = misfit(problem, r), least = now;
@@ -290,6 +292,21 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
   std::size_t count = 0;
   for (std::size_t i = 0; i < m; ++i)
     if (contact_[i].wn > 0 && (r[3 * i] > 0 || u_[3 * i] <= kNear * near)) taken_[count++] = i;
+  if (settings.newton && settings.interior > 0 && count <= interior_.most()) {
+    interior_.start(problem, taken_.data(), count);
+    for (int k = 0; k < settings.interior && !over() && interior_.advance(); ++k) {
+      interior_.forces(r, m);
+      move(problem, r, u_.data());
+      look();
+    }
+    back();
+    if (!over()) finish(settings.iterations - done);
+    if (over()) {
+      std::copy_n(best_.data(), n, r);
+      return done;
+    }
+    back();
+  }
   const int cost = 1 + static_cast<int>(3 * count / kUnknownsPerRound);
   const int last = settings.newton ? 2 * cost + kLastSweeps : kLastSweeps;
   if (count > 1 && count <= splitting_.most() && done + cost + last < settings.iterations) {

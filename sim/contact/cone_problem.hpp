@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/base/result.hpp"
+#include "sim/contact/cone_interior.hpp"
 #include "sim/contact/cone_local.hpp"
 #include "sim/contact/cone_newton.hpp"
 #include "sim/contact/cone_splitting.hpp"
@@ -48,6 +49,8 @@ struct ConeSettings {
   /// standard: Newton's method where the start is near. It finds forces where W has no inverse, too, and then large
   /// ones: in a tight knot, whose strands hold each other, they mislead the next linearisation.
   bool newton = false;
+  int interior =
+      30;  ///< with Newton's method: iterations of the interior-point method besides, where nothing else does
 };
 
 struct ConeOutcome {
@@ -92,6 +95,7 @@ class ConeSolver {
   std::vector<double> swept_;              // the r that sweeps ended with                 (3m)
   std::vector<std::size_t> taken_;         // contacts that the splitting is about         (m)
   ConeSplitting splitting_;
+  ConeInterior interior_;
   ConeNewton newton_;
 };
 

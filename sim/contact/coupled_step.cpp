@@ -410,6 +410,8 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     cone.motion_target = kLeastMotionTarget * thickest(strands, count);
   }
   cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
+  // Of tissues flung at each other fewer steps converge with it.
+  if (std::all_of(rows_.begin(), rows_.end(), between_bodies)) cone.interior = 0;
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
@@ -823,9 +825,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([&](const SoftBody& body) { soft_moved_ = std::max(soft_moved_, furthest_step(body)); });
     // Bodies that only tools or each other press and that leap to and fro between two places go half way, and half of
     // that.
-    const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), [](const Row& row) {
-                            return row.of == Row::Of::tool || row.of == Row::Of::tissue;
-                          });
+    const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), between_bodies);
     relax = !by_tools                               ? 1.0
             : soft_moved_ > kSoftLeap * soft_before ? std::max(0.5 * relax, kLeastRelax)
                                                     : std::min(1.0, 1.5 * relax);

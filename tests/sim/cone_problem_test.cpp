@@ -2,11 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
-#include <limits>
-
 #include <filesystem>
 #include <fstream>
+#include <limits>
+#include <numeric>
 #include <sstream>
 
 #include "tests/sim/cone_cases.hpp"
@@ -227,11 +228,14 @@ TEST(ConeProblem, SolvesWithoutAllocating) {
   const StoredConeProblem p = cases::any(30, 120, 2, 0.5, 8);
   ConeSolver solver(30);
   std::vector<double> r = p.warm;
-  for (const ConeMethod method : kMethods) {
-    guard::ForbidAlloc forbid;
-    solver.solve(p.view(), {method, 60, 0}, r.data());
-    EXPECT_EQ(forbid.count(), 0u);
-  }
+  for (const ConeMethod method : kMethods)
+    for (const bool newton : {false, true}) {
+      ConeSettings settings{method, 60, 0};
+      settings.newton = newton;
+      guard::ForbidAlloc forbid;
+      solver.solve(p.view(), settings, r.data());
+      EXPECT_EQ(forbid.count(), 0u);
+    }
 }
 
 TEST(ConeProblem, MoreContactsThanMemoryAreRefused) {
@@ -279,6 +283,110 @@ TEST(ConeNewton, EndsAtRounding) {
       EXPECT_LE(solver.solve(p->view(), settings, cut.data()).iterations, most);
     }
   }
+}
+
+// A few contacts of a stiff thread in holes, on a wall, between strands, as steps of the stitch met them: sweeps,
+// splitting and Newton's method from there walk in circles. The oracle's definition of the residual judges.
+TEST(ConeInterior, EndsWhereAllElseWalksInCircles) {
+  for (const char* file : {"stitch_5.txt", "stitch_9.txt", "stitch_16.txt"}) {
+    std::ifstream in(std::string(LIGATURE_CONE_PROBLEMS) + "/with_tissue/" + file);
+    std::ostringstream text;
+    text << in.rdbuf();
+    const Result<StoredConeProblem> p = parse_cone_problem(text.str());
+    ASSERT_TRUE(p) << file;
+    ConeSolver solver(p->mu.size());
+    ConeSettings settings{.residual_target = 1e-11};
+    settings.newton = true;
+    const oracle::Problem dense = oracle::dense(p->view());
+    const auto residual = [&](int interior) {
+      settings.interior = interior;
+      std::vector<double> r = p->warm;
+      solver.solve(p->view(), settings, r.data());
+      expect_in_cone(*p, r);
+      return oracle::residual(dense, Eigen::Map<const Eigen::VectorXd>(r.data(), static_cast<Eigen::Index>(r.size())));
+    };
+    EXPECT_GT(residual(0), 1e-8) << file;
+    EXPECT_LT(residual(30), 1e-10) << file;
+  }
+}
+
+// From no forces at all, by itself; contacts without friction, two at one place, one that is far away.
+TEST(ConeInterior, FindsForcesFromAnywhere) {
+  int solved = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    StoredConeProblem p = cases::any(10, seed % 4 == 0 ? 24 : 40, 2, 0.6, seed);
+    if (seed % 5 == 0) p.mu[3] = p.mu[7] = 0;
+    if (seed % 3 == 0) p.q[3 * 6] = 50;
+    std::vector<std::size_t> taken(10);
+    std::iota(taken.begin(), taken.end(), 0u);
+    ConeInterior interior(10);
+    interior.start(p.view(), taken.data(), taken.size());
+    std::vector<double> r(30, -1.0);
+    double least = 1;
+    const oracle::Problem dense = oracle::dense(p.view());
+    for (int k = 0; k < 30 && interior.advance(); ++k) {
+      interior.forces(r.data(), 10);
+      // Inside its cones up to rounding.
+      for (std::size_t i = 0; i < 10; ++i)
+        EXPECT_LE(std::hypot(r[3 * i + 1], r[3 * i + 2]), p.mu[i] * r[3 * i] * (1 + 1e-9) + 1e-12) << "seed " << seed;
+      least = std::min(least, oracle::residual(dense, Eigen::Map<const Eigen::VectorXd>(r.data(), 30)));
+    }
+    solved += least < 1e-8;
+  }
+  EXPECT_GE(solved, 57) << "of 60: what is not monotone may end elsewhere";
+}
+
+// Contacts that are not taken get no forces.
+TEST(ConeInterior, SolvesWhatItTakes) {
+  const StoredConeProblem p = cases::any(8, 40, 1, 0.5, 4);
+  const std::vector<std::size_t> taken{1, 2, 5, 7};
+  StoredConeProblem part;
+  for (const std::size_t i : taken) {
+    part.mu.push_back(p.mu[i]);
+    for (std::size_t a = 0; a < 3; ++a) {
+      part.q.push_back(p.q[3 * i + a]);
+      for (const std::size_t j : taken)
+        for (std::size_t b = 0; b < 3; ++b) part.w.push_back(p.w[(3 * i + a) * 24 + 3 * j + b]);
+    }
+  }
+  const std::vector<std::size_t> all{0, 1, 2, 3};
+  ConeInterior some(4), whole(4);
+  some.start(p.view(), taken.data(), 4);
+  whole.start(part.view(), all.data(), 4);
+  for (int k = 0; k < 8; ++k) EXPECT_EQ(some.advance(), whole.advance());
+  std::vector<double> r(24, 1.0), own(12);
+  some.forces(r.data(), 8);
+  whole.forces(own.data(), 4);
+  for (std::size_t i = 0; i < 8; ++i) {
+    const auto at = std::find(taken.begin(), taken.end(), i);
+    for (std::size_t a = 0; a < 3; ++a)
+      EXPECT_EQ(r[3 * i + a], at == taken.end() ? 0 : own[3 * static_cast<std::size_t>(at - taken.begin()) + a]);
+  }
+}
+
+TEST(DenseLu, SolvesWhatEigenSolves) {
+  std::uint64_t random = 5;
+  DenseLu lu(40);
+  for (const std::size_t n : {1u, 2u, 3u, 4u, 7u, 16u, 39u, 40u}) {
+    Eigen::MatrixXd a(n, n);
+    Eigen::VectorXd x(n);
+    for (Eigen::Index i = 0; i < a.rows(); ++i) {
+      x[i] = cases::uniform(random, -1, 1);
+      for (Eigen::Index j = 0; j < a.cols(); ++j) a(i, j) = i == j && i % 3 == 0 ? 1e-6 : cases::uniform(random, -1, 1);
+    }
+    lu.begin(n);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j) lu.row(i)[j] = a(static_cast<Eigen::Index>(i), static_cast<Eigen::Index>(j));
+    ASSERT_TRUE(lu.factor()) << n;
+    Eigen::VectorXd once = a * x, again = 2 * once;  // one factor, several sides
+    lu.solve(once.data());
+    lu.solve(again.data());
+    EXPECT_LT((once - x).norm(), 1e-9 * x.norm()) << n;
+    EXPECT_LT((again - 2 * x).norm(), 2e-9 * x.norm()) << n;
+  }
+  lu.begin(3);
+  for (std::size_t i = 0; i < 3; ++i) std::fill_n(lu.row(i), 3, 1.0);
+  EXPECT_FALSE(lu.factor()) << "it has no inverse";
 }
 
 // The set of kept problems: all of them, each with what its methods reached when it was put there.
