@@ -49,12 +49,13 @@ struct ConeSettings {
   /// standard: Newton's method where the start is near. It finds forces where W has no inverse, too, and then large
   /// ones: in a tight knot, whose strands hold each other, they mislead the next linearisation.
   bool newton = false;
-  int interior =
-      30;  ///< with Newton's method: iterations of the interior-point method besides, where nothing else does
+  /// With Newton's method: iterations of the interior-point method, where nothing else does; each a factorisation, and
+  /// besides those above. 0 = none.
+  int interior = 30;
 };
 
 struct ConeOutcome {
-  int iterations = 0;   ///< spent
+  int iterations = 0;   ///< spent, those of the interior-point method not counted
   double residual = 0;  ///< of the forces returned, relative to the load
   double motion = 0;    ///< worst misfit of a contact as a motion: gap or slip that should not be [mm]
 };
@@ -69,7 +70,8 @@ class ConeSolver {
   explicit ConeSolver(std::size_t most_contacts);
   /// @param r forces, in: warm start (need not be in the cone), out: in the cone, whatever happened on the way [uN]
   /// (3m)
-  /// @rt bounded by iterations * m^2 and one factorisation (m^3), no allocation
+  /// @rt bounded by iterations * m^2 and a factorisation (m^3), with Newton's method also by its own factorisations and
+  /// `interior` more, no allocation
   ConeOutcome solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept;
   /// W r + q of the forces returned last. (3m)
   const double* motion() const noexcept { return u_.data(); }

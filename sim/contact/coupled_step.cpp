@@ -410,7 +410,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     cone.motion_target = kLeastMotionTarget * thickest(strands, count);
   }
   cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
-  // Of tissues flung at each other, or drawn together, fewer steps converge with it, and surfaces come nearer.
+  // Of tissues flung at each other or drawn together fewer steps converge with the interior-point method.
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
