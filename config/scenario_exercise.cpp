@@ -37,6 +37,7 @@ std::optional<ScenarioExercise> read_exercise(Table& root, const world::WorldPar
   goal.tear_force = kMicronewtonsPerMn * t.get_number("tear_force_mn", goal.tear_force / kMicronewtonsPerMn,
                                                       between(0.01, 1e6), "the wall of 1 mm artery bears some 500");
   goal.dropped_after_s = t.get_number("dropped_after_s", goal.dropped_after_s, between(0, 600));
+  goal.settles_s = t.get_number("settles_s", goal.settles_s, between(0, 600));
   goal.at_once = t.get_choice("start", goal.at_once, {{"at-once", true}, {"when-told", false}});
   out.cuts_s = t.get_numbers("cuts_s", 0, world::kMostHandCuts, kTime, "when a scripted trainee cuts what is held");
   if (!t.clean()) return out;

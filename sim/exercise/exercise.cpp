@@ -45,6 +45,29 @@ bool begins(std::string_view whole, std::string_view part) {
          (whole.size() == part.size() || whole[part.size()] == '=' || whole[part.size()] == 'x');
 }
 
+/// flat_of() without memory of its own. @returns how many characters, no more than there are in `throws`
+std::size_t flatten(std::string_view throws, char* out) {
+  std::size_t size = 0;
+  bool before = false;  // the throw before slides
+  while (!throws.empty()) {
+    const std::size_t sign = std::min(throws.find_first_of("=x/"), throws.size());
+    std::string_view one = throws.substr(0, sign);
+    throws.remove_prefix(sign);
+    const bool slides = one.ends_with('S');
+    if (slides) one.remove_suffix(1);
+    if (size > 0 && before && slides) out[size - 1] = out[size - 1] == '=' ? 'x' : '=';
+    if (one.empty() && slides) one = "1";
+    size = static_cast<std::size_t>(std::copy(one.begin(), one.end(), out + size) - out);
+    before = slides;
+    if (throws.empty()) break;
+    // Round the same post = is of the same hand; where the post changes, // is of the other.
+    const bool other_post = throws.starts_with("//"), same_hand = other_post ? throws.starts_with("//x") : false;
+    out[size++] = other_post ? (same_hand ? '=' : 'x') : throws.front();
+    throws.remove_prefix(other_post ? (same_hand ? 3 : 2) : 1);
+  }
+  return size;
+}
+
 }  // namespace
 
 std::string_view name_of(Step step) {
@@ -61,6 +84,12 @@ std::string_view text_of(Fault fault) {
 }
 std::string_view name_of(State state) {
   return kStateNames[index(state)];
+}
+
+std::string flat_of(std::string_view throws) {
+  std::string out(throws.size(), ' ');
+  out.resize(flatten(throws, out.data()));
+  return out;
 }
 
 std::size_t throw_count(std::string_view throws) {
@@ -111,7 +140,9 @@ void Exercise::reset() noexcept {
   p_ = {};
   stitches_ = {};
   there_ = before_ = {};
-  knot_size_ = named_size_ = 0;
+  knot_size_ = named_size_ = flat_size_ = 0;
+  settles_ = false;
+  sliding_s_ = 0;
   named_in_a_row_ = kNamedInARow;  // no knot
   at_last_ = true;
   picked_up_ = false;
@@ -131,6 +162,7 @@ void Exercise::tied(std::string_view throws) noexcept {
   named_in_a_row_ = kNamedInARow;
   knot_ = named_;
   knot_size_ = named_size_;
+  flat_size_ = flatten(knot(), flat_.data());
 }
 
 bool Exercise::take_event(Event& event) noexcept {
@@ -221,12 +253,18 @@ void Exercise::judge_hands(const SceneFacts& facts, double step_s) noexcept {
   if (before <= goal_.dropped_after_s && unheld_s_ > goal_.dropped_after_s) blame(Fault::dropped);
 }
 
-// What slides while both hands hold the thread need not when they let go: which end is straight is how it is being
-// pulled.
-bool Exercise::drawn_up(const SceneFacts& facts) const noexcept {
+// A single throw that slides is what the second one makes a knot of.
+void Exercise::judge_knot(const SceneFacts& facts, double step_s) noexcept {
   const bool by_both =
       std::all_of(facts.jaws.begin(), facts.jaws.end(), [](const FactJaws& j) { return j.thread || j.needle; });
-  return by_both && knot().find('S') != std::string_view::npos;
+  const bool otherwise_right = slides() && begins(goal_.throws, flat());
+  if (!otherwise_right)
+    sliding_s_ = 0;
+  else if (!by_both && throw_count(flat()) > 1)
+    sliding_s_ += step_s;
+  settles_ = otherwise_right && sliding_s_ <= goal_.settles_s;
+  there_[index(Fault::wrong_knot)] =
+      knot_size_ > 0 && !begins(goal_.throws, knot()) && !settles_ && !(by_both && slides());
 }
 
 void Exercise::judge_cut(const SceneFacts& facts) noexcept {
@@ -258,8 +296,9 @@ bool Exercise::holds(Step step, const SceneFacts& facts) const noexcept {
       return begins(knot(), first) || (first == "1" && begins(knot(), "S"));
     }
     case Step::last_throw:
-      return knot() == goal_.throws;
+      return knot() == goal_.throws || (passed && settles_ && flat() == goal_.throws);
     case Step::cut:
+      if (knot() != goal_.throws) return false;
       break;
   }
   if (!stitched || stitches_[0].thread != stitches_[1].thread) return false;
@@ -306,7 +345,7 @@ void Exercise::look(const SceneFacts& facts, double step_s, double gap_mm) noexc
   judge_hands(facts, step_s);
   judge_cut(facts);
   if (p_.state != State::running) return;
-  there_[index(Fault::wrong_knot)] = knot_size_ > 0 && !begins(goal_.throws, knot()) && !drawn_up(facts);
+  judge_knot(facts, step_s);
   for (std::size_t f = 0; f < kFaults; ++f)
     if (there_[f] && !before_[f]) blame(static_cast<Fault>(f));
   before_ = there_;

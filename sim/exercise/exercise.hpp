@@ -6,6 +6,10 @@
 /// A state machine over facts (SceneFacts) and, now and then, the knot's name: no clock, files, threads, no allocation
 /// after it was made. The same facts give the same answers.
 ///
+/// A knot whose throws slide, but which flat would be the one asked for, is not wrong while both hands draw it up (which
+/// end is straight is how it is being pulled), nor for a while after they let go, in which its loops set; the exercise
+/// is not passed before it is flat.
+///
 /// Steps are passed in their order. A stitch counts while it is there: a needle that is pulled back out makes the step
 /// undone, and it is the one to do again. A hole goes from outside into the lumen or out of it by the two surfaces that
 /// its channel joins and by which of them the needle met first, which is the one further from its point along the
@@ -109,7 +113,9 @@ class Exercise {
   };
   void judge_holes(const SceneFacts& facts) noexcept;
   void judge_hands(const SceneFacts& facts, double step_s) noexcept;
-  bool drawn_up(const SceneFacts& facts) const noexcept;
+  void judge_knot(const SceneFacts& facts, double step_s) noexcept;
+  bool slides() const noexcept { return knot().find('S') != std::string_view::npos; }
+  std::string_view flat() const noexcept { return {flat_.data(), flat_size_}; }
   void judge_cut(const SceneFacts& facts) noexcept;
   void pass_or_undo(const SceneFacts& facts) noexcept;
   bool holds(Step step, const SceneFacts& facts) const noexcept;
@@ -121,7 +127,10 @@ class Exercise {
   std::array<Stitch, 2> stitches_;                ///< in the first vessel, in the second
   std::array<bool, kFaults> there_{}, before_{};  ///< that last: are there now, were in the last look
   std::array<char, 32> knot_{}, named_{};         ///< believed; the last answer
-  std::size_t knot_size_ = 0, named_size_ = 0;
+  std::array<char, 32> flat_{};                   ///< what is believed, with its sliding throws as flat ones
+  std::size_t knot_size_ = 0, named_size_ = 0, flat_size_ = 0;
+  bool settles_ = false;   ///< it slides, but may set to what is asked for yet
+  double sliding_s_ = 0;   ///< for so long, not counting while both hands draw it up
   int named_in_a_row_ = 0;
   bool at_last_ = true;  ///< where the needle is, or was
   bool picked_up_ = false;
@@ -131,6 +140,9 @@ class Exercise {
   std::size_t events_taken_ = 0;
 };
 
+/// The knot that sliding throws capsized from, as flat throws ("SxS" a reef "1=1", "S=S" a granny "1x1"; the notation is
+/// that of knot/tie.hpp): a throw has the same hand whichever strand is straight.
+std::string flat_of(std::string_view throws);
 /// How many throws lead to `throws` ("1=1" two); 0 for "".
 std::size_t throw_count(std::string_view throws);
 /// Throws of a knot by its name in Alexander-Briggs notation, tied in one thread round something: the torus knot of

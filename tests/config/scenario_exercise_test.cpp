@@ -32,7 +32,7 @@ TEST(ScenarioExercise, ItsCutsTakeMemoryByThemselves) {
 TEST(ScenarioExercise, IsReadInSimsUnits) {
   const auto read =
       parse_scenario(scene(kWho + "name = \"Stitch\"\ntail_mm = 7\nthrows = \"2=1\"\nends_mm = 3\ntear_force_mn = 200\n"
-                                  "dropped_after_s = 4\nstart = \"when-told\"\ncuts_s = [8.5, 9]\n",
+                                  "dropped_after_s = 4\nsettles_s = 1.5\nstart = \"when-told\"\ncuts_s = [8.5, 9]\n",
                            "cuts = 2\n"),
                      "x.toml");
   ASSERT_TRUE(read) << read.error().message;
@@ -43,6 +43,7 @@ TEST(ScenarioExercise, IsReadInSimsUnits) {
   EXPECT_EQ(goal.second, 0u);
   EXPECT_EQ(goal.throws, "2=1");
   EXPECT_DOUBLE_EQ(goal.tear_force, 2e5);
+  EXPECT_DOUBLE_EQ(goal.settles_s, 1.5);
   EXPECT_FALSE(goal.at_once);
   EXPECT_EQ(read->exercise->cuts_s.size(), 2u);
   EXPECT_EQ(read->capacity.cuts, 2u);

@@ -241,7 +241,7 @@ TEST(Exercise, BlamesKnotsThatAreNoBeginningOfTheOneAskedFor) {
   EXPECT_EQ(t.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u) << "one is no beginning of 2=1";
 }
 
-TEST(Exercise, BlamesHalfHitchesOnceAHandLetsGo) {
+TEST(Exercise, BlamesHalfHitchesThatDoNotSetOnceAHandLetsGo) {
   Scene s;
   s.stitch();
   s.pull(70);
@@ -249,17 +249,82 @@ TEST(Exercise, BlamesHalfHitchesOnceAHandLetsGo) {
   s.facts.jaws = {};
   s.facts.jaws[0].thread = s.facts.jaws[1].needle = true;
   s.tied("SxS");
-  s.look(3);
+  s.look(2000);
   EXPECT_EQ(s.judge.progress().fault_count, 0u) << "it is still being drawn up";
   EXPECT_EQ(s.judge.progress().step, Step::last_throw);
   s.facts.jaws[0].thread = false;
-  s.look();
+  s.look(990);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u) << "its loops may set yet";
+  s.look(20);
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
   s.facts.jaws[0].thread = true;
   s.look();
+  EXPECT_FALSE(s.judge.progress().wrong) << "drawn up anew";
   s.tied("1x1");
   s.look();
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 2u) << "no pull makes that a reef";
+  s.facts.jaws[0].thread = false;
+  s.tied("1=1");
+  s.look();
+  s.tied("S=S");
+  s.look();
+  EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 3u) << "a granny's hitches";
+}
+
+TEST(Exercise, WaitsForAKnotThatSetsAfterItWasCut) {
+  for (const bool sets : {true, false}) {
+    Scene s;
+    s.stitch();
+    s.tie();
+    EXPECT_EQ(s.judge.progress().step, Step::cut);
+    s.let_go();
+    s.tied("SxS");
+    s.look(700);
+    EXPECT_EQ(s.judge.progress().step, Step::cut) << "which end is straight is how it was pulled";
+    s.cut_needle(69);
+    s.cut_tail(6);
+    s.look(100);
+    EXPECT_EQ(s.judge.progress().state, State::running) << "not before it is flat";
+    EXPECT_EQ(s.judge.progress().fault_count, 0u);
+    if (sets) {
+      s.tied("1=1");
+      s.look();
+      EXPECT_EQ(s.judge.progress().state, State::passed);
+      EXPECT_EQ(s.judge.progress().steps[static_cast<std::size_t>(Step::last_throw)].undone, 0u);
+      continue;
+    }
+    s.look(210);
+    EXPECT_EQ(s.judge.progress().state, State::failed);
+    EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
+    EXPECT_EQ(s.judge.progress().steps[static_cast<std::size_t>(Step::last_throw)].undone, 1u);
+  }
+}
+
+TEST(Exercise, DoesNotTakeHitchesForAKnotThatWasNeverFlat) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  s.tied("1");
+  s.look();
+  s.let_go();
+  s.tied("SxS");
+  s.look(300);
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw);
+  s.cut_needle(69);
+  s.look();
+  EXPECT_EQ(s.judge.progress().state, State::failed);
+  EXPECT_EQ(s.judge.progress().fault, Fault::cut_early);
+}
+
+TEST(Exercise, LetsASingleThrowSlide) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  s.let_go();
+  s.tied("S");
+  s.look(2000);
+  EXPECT_EQ(s.judge.progress().step, Step::last_throw);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u);
 }
 
 TEST(Exercise, EndsWhenTheWallTears) {
@@ -356,6 +421,14 @@ TEST(Exercise, CountsThrowsAndKnowsThemByTheirKnot) {
   EXPECT_EQ(throw_count(""), 0u);
   EXPECT_EQ(throw_count("2=1x1"), 3u);
   EXPECT_EQ(throws_of("m3_1"), "1");
+  EXPECT_EQ(flat_of(""), "");
+  EXPECT_EQ(flat_of("2=1x1"), "2=1x1");
+  EXPECT_EQ(flat_of("S"), "1");
+  EXPECT_EQ(flat_of("SxS"), "1=1") << "a reef capsizes to it";
+  EXPECT_EQ(flat_of("S=S"), "1x1") << "and a granny to it";
+  EXPECT_EQ(flat_of("S//S"), "1=1") << "the post changes and the hand";
+  EXPECT_EQ(flat_of("S//xS"), "1x1");
+  EXPECT_EQ(flat_of("2SxS//S=1"), "2=1=1=1") << "beside a flat throw as between flat ones";
   EXPECT_EQ(throws_of("3_1#m3_1"), "1=1");
   EXPECT_EQ(throws_of("m3_1#m3_1"), "1x1");
   EXPECT_EQ(throws_of("m3_1#5_1"), "2=1") << "the surgeon's";
