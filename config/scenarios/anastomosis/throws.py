@@ -17,7 +17,8 @@ ROUND = 0.5                       # radius of a loop about closed jaws [mm]
 SLACK = 0.5                       # of the long end while it is laid round [mm]
 BEHIND = 3.6                      # the loop's distance from the tips [mm]
 KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
-EASE = 1.8                        # of the long end, once the knot is drawn up [mm]
+EASE = 3.0                        # of the long end, once the knot is drawn up, until the short one is let go, ...
+SLACKENED = 1.8                   # ... and while it is cut [mm]
 BACK = -8.0                       # y where the right hand waits [mm]
 
 
@@ -186,6 +187,7 @@ def tie(right, left, t, sight, granny=False):
     t += 0.45
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
+    hands.move_left(t + 0.8, t + 1.6, add(hands.swage, (EASE - SLACKENED, 0.0, 0.0)))
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
     hands.move_right(t + 0.8, t + 1.6, (2.6, -5.0, 2.95), 0.4, facing((0.99, 0.0, 0.09)))
     hands.move_right(t + 1.6, t + 2.2, (2.6, 1.5, 2.95))
