@@ -79,6 +79,18 @@ ThreadShape World::shape(std::size_t thread) const {
   return s;
 }
 
+std::vector<ArmShape> World::arms() const {
+  std::vector<ArmShape> out;
+  for (const contact::Strand& arm : state_->coupled[0].tools().strands()) {
+    ArmShape a;
+    for (std::size_t i = 0; i < arm.vertices; ++i) a.x.push_back(from_eigen(arm.x[i]));
+    a.tip_radius_mm = arm.radius_at(0, 0);
+    a.radius_mm = arm.radius_at(arm.vertices - 2, 1);
+    out.push_back(std::move(a));
+  }
+  return out;
+}
+
 std::vector<ClampMeasure> World::clamps() const {
   std::vector<ClampMeasure> out;
   for (std::size_t origin = 0; origin < state_->params.threads.size(); ++origin)

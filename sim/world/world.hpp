@@ -94,6 +94,13 @@ struct ThreadShape {
   std::vector<double> radius_mm;
 };
 
+/// One arm of a pair of forceps as threads and tissue meet it: the axis of a round cone, where it is led to and given
+/// way. Its radius changes evenly.
+struct ArmShape {
+  std::vector<Vec3> x;                  ///< p_WA_W, from the tip on [mm]
+  double tip_radius_mm = 0, radius_mm = 0;  ///< at the first place; at the last
+};
+
 /// Called at the end of each stage of the step, so that a caller with a clock can time them.
 using StageObserver = void (*)(void* context, StepStage stage) noexcept;
 
@@ -128,6 +135,8 @@ class World {
   /// @param writhe also calculates the writhe, in O(n^2)
   ThreadMeasure measure(std::size_t thread, bool writhe = true) const;
   ThreadShape shape(std::size_t thread) const;
+  /// Of all forceps; none where there are no tools to be met.
+  std::vector<ArmShape> arms() const;
   /// In the order of WorldParams: thread by thread, clamp by clamp.
   std::vector<ClampMeasure> clamps() const;
   std::vector<ContactMeasure> contacts() const;
