@@ -6,9 +6,9 @@
 /// A state machine over facts (SceneFacts) and, now and then, the knot's name: no clock, files, threads, no allocation
 /// after it was made. The same facts give the same answers.
 ///
-/// A knot whose throws slide, but which flat would be the one asked for, is not wrong while both hands draw it up (which
-/// end is straight is how it is being pulled), nor for a while after they let go, in which its loops set; the exercise
-/// is not passed before it is flat.
+/// A knot whose throws slide, but which flat would be the one asked for, is not wrong while both hands draw it up
+/// (which end is straight is how it is being pulled), nor for a while after they let go, in which its loops set; the
+/// exercise is not passed before it is flat.
 ///
 /// Steps are passed in their order. A stitch counts while it is there: a needle that is pulled back out makes the step
 /// undone, and it is the one to do again. A hole goes from outside into the lumen or out of it by the two surfaces that
@@ -129,8 +129,8 @@ class Exercise {
   std::array<char, 32> knot_{}, named_{};         ///< believed; the last answer
   std::array<char, 32> flat_{};                   ///< what is believed, with its sliding throws as flat ones
   std::size_t knot_size_ = 0, named_size_ = 0, flat_size_ = 0;
-  bool settles_ = false;   ///< it slides, but may set to what is asked for yet
-  double sliding_s_ = 0;   ///< for so long, not counting while both hands draw it up
+  bool settles_ = false;  ///< it slides, but may set to what is asked for yet
+  double sliding_s_ = 0;  ///< for so long, not counting while both hands draw it up
   int named_in_a_row_ = 0;
   bool at_last_ = true;  ///< where the needle is, or was
   bool picked_up_ = false;
@@ -140,8 +140,8 @@ class Exercise {
   std::size_t events_taken_ = 0;
 };
 
-/// The knot that sliding throws capsized from, as flat throws ("SxS" a reef "1=1", "S=S" a granny "1x1"; the notation is
-/// that of knot/tie.hpp): a throw has the same hand whichever strand is straight.
+/// The knot that sliding throws capsized from, as flat throws ("SxS" a reef "1=1", "S=S" a granny "1x1"; the notation
+/// is that of knot/tie.hpp): a throw has the same hand whichever strand is straight.
 std::string flat_of(std::string_view throws);
 /// How many throws lead to `throws` ("1=1" two); 0 for "".
 std::size_t throw_count(std::string_view throws);

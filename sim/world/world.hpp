@@ -97,7 +97,7 @@ struct ThreadShape {
 /// One arm of a pair of forceps as threads and tissue meet it: the axis of a round cone, where it is led to and given
 /// way. Its radius changes evenly.
 struct ArmShape {
-  std::vector<Vec3> x;                  ///< p_WA_W, from the tip on [mm]
+  std::vector<Vec3> x;                      ///< p_WA_W, from the tip on [mm]
   double tip_radius_mm = 0, radius_mm = 0;  ///< at the first place; at the last
 };
 

@@ -2,7 +2,8 @@
 /// Forceps let loose on the whole scene of the anastomosis, every number from a seed, and independent looks at whether
 /// anything is where it cannot be.
 ///
-///   strands    of threads and needle: none passed through another (knot_handling.hpp)
+///   strands    of threads and needle: none passed through another, each move of a step looked at where the step as a
+///              whole is not proven (knot_handling.hpp)
 ///   inside     a place of the thread is in a wall where the surface winds round it once (solid angles of all its
 ///              triangles over 4 pi [van Oosterom 1983]); between the holes of its own channel it may be
 ///   arms       a place of an arm's axis is in a wall, likewise; and how far the surface of the tissue lies from the
@@ -50,7 +51,10 @@ inline double depth_at_most(const TissueSurface& surface, const SnapshotVertex* 
 constexpr double kArmLooked_mm = 8;  // behind the tip; vessels are 1 mm thick
 
 struct Outcome {
-  int steps = 0, grasps = 0, pierced = 0, prevented = 0, found = 0, not_finite = 0, passed = 0;
+  int steps = 0, grasps = 0, pierced = 0, prevented = 0, found = 0, not_finite = 0;
+  int crooked = 0;            ///< steps that the proof for straight motion does not reach
+  int unproven = 0;           ///< steps with a move that it does not reach
+  int passed = 0;             ///< steps in which a strand passed through another
   int touching = 0;           ///< steps in which an arm or a thread pressed on tissue
   int inverted_in_a_row = 0;  ///< steps, at most
   int inside = 0;             ///< places of the thread found in a wall where it has no channel
@@ -144,9 +148,11 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
   const auto surfaces = world.tissue_surfaces();
   const auto scene = std::make_unique<SceneSnapshot>();
   const auto facts = std::make_unique<SceneFacts>();
+  knots::Way moves{&world, {}};
   const auto take = [&](bool look) {
     ++sample.sequence;
     const std::vector<knots::Line> before = look ? knots::lines_of(world) : std::vector<knots::Line>{};
+    if (look) moves.places.assign(1, before);
     const StepReport r = world.step(sample);
     ++out.steps;
     out.grasps += (r.flags & step_grasped) != 0;
@@ -169,7 +175,13 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
     const std::vector<knots::Line> after = knots::lines_of(world);
     for (const knots::Line& line : after)
       for (const Vec3& x : line.x) out.farthest_mm = std::max(out.farthest_mm, norm(x));
-    out.passed += knots::look(before, after, p.threads[0].diameter_mm).passed;
+    if (knots::look(before, after, p.threads[0].diameter_mm).unproven > 0) {
+      ++out.crooked;
+      moves.places.push_back(after);
+      const knots::Look seen = moves.look(p.threads[0].diameter_mm);
+      out.unproven += seen.unproven > 0;
+      out.passed += seen.passed > 0;
+    }
     if (out.steps % 8 != 0) return;
     world.snapshot(*scene);
     world.facts(*facts);
@@ -212,6 +224,7 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
     }
     take(false);
   }
+  world.observe_stages(&knots::Way::seen, &moves);
   std::array<RandomHand, kInstruments> hands{RandomHand(random, key[0].X, key[0].opening_rad, false),
                                              RandomHand(random, key[1].X, key[1].opening_rad, c.script_s > 0)};
   for (int k = 0; k < c.steps; ++k) {
@@ -227,10 +240,12 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
 
 inline void report(const Case& c, const Outcome& o) {
   std::printf(
-      "seed %llu from %.1f s: %d steps, %d touching, grasps %d, pierced %d, prevented %d, found %d, passed %d, "
-      "inside %d (%.4f mm), arms inside %d, arm gap %.4f mm, inverted in a row %d, farthest %.1f mm\n",
+      "seed %llu from %.1f s: %d steps, %d touching, grasps %d, pierced %d, prevented %d, found %d, crooked %d, "
+      "unproven %d, passed %d, inside %d (%.4f mm), arms inside %d, arm gap %.4f mm, inverted in a row %d, farthest "
+      "%.1f mm\n",
       static_cast<unsigned long long>(c.seed), c.script_s, o.steps, o.touching, o.grasps, o.pierced, o.prevented,
-      o.found, o.passed, o.inside, o.deepest_mm, o.arms_inside, o.arm_gap_mm, o.inverted_in_a_row, o.farthest_mm);
+      o.found, o.crooked, o.unproven, o.passed, o.inside, o.deepest_mm, o.arms_inside, o.arm_gap_mm,
+      o.inverted_in_a_row, o.farthest_mm);
 }
 
 inline void expect_nothing_broken(const Outcome& o) {
