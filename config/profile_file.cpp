@@ -6,7 +6,6 @@
 #include <cstdlib>
 
 #include "config/document.hpp"
-#include "drivers/virtual_rig/hand_path.hpp"
 
 namespace ligature::config {
 
@@ -18,6 +17,8 @@ constexpr std::size_t kMaxFaults = 64;
 constexpr std::size_t kMostNext = 15;  // exercises after the first
 constexpr std::size_t kMaxPictures = 256;
 constexpr double kMaxTimeS = 1e6;
+/// No camera runs ahead of physics by so many: what a hand does comes after what its eye has seen.
+constexpr double kFramesOfReaction = 6 - 1e-9;
 
 /// Keys of one camera, on top of those for all.
 DeviceSettings read_device(Table& t, DeviceSettings d, double period_ms) {
@@ -122,6 +123,20 @@ VirtualSettings read_virtual(Table t, const CameraSettings& cameras) {
   };
   v.path_left = path("path_left");
   v.path_right = path("path_right");
+  const auto aims = [&](std::string_view key) {
+    const fs::path file = t.get_path(key, Table::PathKind::file);
+    if (file.empty()) return file;
+    if (const auto rows = drivers::load_aims(file.string()); !rows)
+      t.reject_as(key, "not aims", "rows of times, thread, end, place, following", rows.error().message);
+    if (cameras.rate_hz * drivers::HandEye::kReaction_s < kFramesOfReaction)
+      t.reject(key, "left out", "hands that look need cameras.rate_hz of 40 or more");
+    return file;
+  };
+  v.aims_left = aims("aims_left");
+  v.aims_right = aims("aims_right");
+  using drivers::PathBlend;
+  v.blend = t.get_choice("blend", PathBlend::minimum_jerk,
+                         {{"minimum_jerk", PathBlend::minimum_jerk}, {"linear", PathBlend::linear}});
   v.seed = static_cast<std::uint64_t>(t.get_integer("seed", 1, 0, std::numeric_limits<std::int64_t>::max()));
   v.noise = t.get_number("noise", v.noise, between(0, 0.5));
   v.exposure_ms = t.get_number("exposure_ms", v.exposure_ms, between(0.01, 1000));

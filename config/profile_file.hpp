@@ -12,6 +12,7 @@
 
 #include "drivers/camera/v4l2/exposure_time.hpp"
 #include "drivers/camera/v4l2/pixel_format.hpp"
+#include "drivers/virtual_rig/hand_path.hpp"
 #include "render/params.hpp"
 #include "sim/base/result.hpp"
 #include "sim/contract/instrument_sample.hpp"
@@ -47,6 +48,8 @@ struct CameraSettings {
 /// The virtual rig: what the cameras would see of two forceps on these paths.
 struct VirtualSettings {
   std::filesystem::path path_left, path_right;  ///< CSV of key frames, pose of T in W; given when used
+  std::filesystem::path aims_left, aims_right;  ///< CSV of what a hand looks at on its way; empty: nothing
+  drivers::PathBlend blend = drivers::PathBlend::minimum_jerk;
   std::uint64_t seed = 1;
   double noise = 0.02;  ///< standard deviation of a pixel, of full scale
   double exposure_ms = 4;

@@ -205,7 +205,7 @@ std::vector<Table> read_threads(Table& root, const world::Capacity& capacity, st
   return tables;
 }
 
-std::vector<ScenarioForceps> read_forceps(Table& root) {
+std::vector<ScenarioForceps> read_forceps(Table& root, std::size_t threads) {
   std::vector<ScenarioForceps> all;
   for (Table& t : root.get_tables("forceps", 0, kInstruments, "one [[forceps]] for left and one for right")) {
     ScenarioForceps f;
@@ -216,6 +216,15 @@ std::vector<ScenarioForceps> read_forceps(Table& root) {
     if (!f.path_file.empty())
       if (const auto rows = drivers::load_path(f.path_file.string()); !rows)
         t.reject_as("path_file", "not a path", "rows of time, position, quaternion, opening", rows.error().message);
+    f.aims_file = t.get_path("aims_file", Table::PathKind::file);
+    if (!f.aims_file.empty()) {
+      const auto rows = drivers::load_aims(f.aims_file.string());
+      if (!rows)
+        t.reject_as("aims_file", "not aims", "rows of times, thread, end, place, following", rows.error().message);
+      else if (std::ranges::any_of(*rows, [&](const drivers::Aim& aim) { return aim.thread >= threads; }))
+        t.reject("aims_file", "aims at threads 0.." + std::to_string(threads - 1),
+                 "they are counted as they come here");
+    }
     all.push_back(std::move(f));
   }
   return all;
@@ -279,7 +288,7 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   Table jaws = root.get_table("forceps_jaws");
   w.forceps.fill(read_jaws(jaws));
   w.lost_release_s = jaws.get_number("lost_release_s", w.lost_release_s, between(0, 60));
-  s.forceps = read_forceps(root);
+  s.forceps = read_forceps(root, w.threads.size());
 
   if (root.clean()) {
     check_needles(root, w);

@@ -16,6 +16,7 @@ namespace ligature::config {
 struct ScenarioForceps {
   std::string name;                 ///< left | right
   std::filesystem::path path_file;  ///< poses of T in W over time; exists
+  std::filesystem::path aims_file;  ///< what the hand looks at on its way; exists, or empty
 };
 
 struct ScenarioExercise {

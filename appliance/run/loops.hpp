@@ -156,6 +156,7 @@ class PhysicsLoop {
   void obey(Control control, std::uint64_t step, std::int64_t time_ns) noexcept;
   void enter(std::uint32_t scenario) noexcept;
   void judge() noexcept;
+  void guide(std::int64_t time_ns) noexcept;
   void show_exercise(const SceneSnapshot& scene) noexcept;
 
   Pipeline& pipeline_;

@@ -3,6 +3,7 @@
 
 #include "appliance/run/loops.hpp"
 #include "sim/base/random.hpp"
+#include "sim/base/units.hpp"
 
 namespace ligature::appliance {
 PhysicsLoop::PhysicsLoop(Pipeline& pipeline, watchdog::ThreadMonitor& monitor, world::World world,
@@ -161,6 +162,15 @@ void PhysicsLoop::judge() noexcept {
   for (exercise::Event event; exercise_->take_event(event);) pipeline_.exercise_events.push(event);
 }
 
+/// Lets the scripted hands look at what they are about to take.
+void PhysicsLoop::guide(std::int64_t time_ns) noexcept {
+  const double t_s = units::s_per_ns * static_cast<double>(time_ns);
+  if (!pipeline_.eye || !pipeline_.eye->due(t_s)) return;
+  SceneSnapshot& now = pipeline_.scenes.back().scene;  // not published: written anew before that
+  scene_.world().snapshot(now);
+  pipeline_.eye->look(now, t_s);
+}
+
 void PhysicsLoop::show_exercise(const SceneSnapshot& scene) noexcept {
   constexpr std::int64_t kGapEvery_ns = rt::kNsPerS / 10;
   if (!exercise_) return;
@@ -203,6 +213,7 @@ void PhysicsLoop::run() noexcept {
 
     const StepReport report = scene_.halted() ? StepReport{} : scene_.world().step(hands_.at(t));
     if (!scene_.halted()) judge();
+    guide(t);
     inject_overrun(k, t);
     const std::int64_t end = rt::monotonic_now_ns();
     if (fresh) {

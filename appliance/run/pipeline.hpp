@@ -20,6 +20,7 @@
 #include "appliance/run/sample_log.hpp"
 #include "appliance/run/stamps.hpp"
 #include "drivers/camera/camera_event.hpp"
+#include "drivers/virtual_rig/hand_eye.hpp"
 #include "sim/exercise/exercise.hpp"
 #include "sim/world/world.hpp"
 
@@ -156,9 +157,10 @@ struct Pipeline {
   rt::SpscRing<watchdog::FrameRecord, 1024> frame_log;  ///< render -> service
   EventRing tracking_events, physics_events;            ///< -> service
   std::array<CameraEventRing, kCameras> camera_events;  ///< camera -> service
-  rt::SpscRing<exercise::Event, 128> exercise_events;   ///< physics -> service
-  rt::TripleBuffer<SceneProgress> progress;             ///< physics -> service, with every snapshot
-  rt::TripleBuffer<KnotWord> knot_words;                ///< service -> physics
+  std::shared_ptr<drivers::HandEye> eye;               ///< physics -> virtual cameras; null: none. Set before the start
+  rt::SpscRing<exercise::Event, 128> exercise_events;  ///< physics -> service
+  rt::TripleBuffer<SceneProgress> progress;            ///< physics -> service, with every snapshot
+  rt::TripleBuffer<KnotWord> knot_words;               ///< service -> physics
   /// physics -> service, a copy once a second of session time and at the end: what knots are named from.
   rt::TripleBuffer<SceneSnapshot> knot_scenes;
   /// camera -> service, tracking -> service: copies of the newest, for those who look.

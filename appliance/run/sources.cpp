@@ -15,7 +15,8 @@ namespace {
 
 using Kind = config::FaultSettings::Kind;
 
-Result<std::shared_ptr<const drivers::HandPath>> open_path(const config::Profile& profile, const drivers::Rig& rig) {
+Result<std::shared_ptr<const drivers::HandPath>> open_path(const config::Profile& profile, const drivers::Rig& rig,
+                                                           std::shared_ptr<drivers::HandEye>& eye) {
   const config::VirtualSettings& v = profile.virtual_rig;
   if (v.path_left.empty() || v.path_right.empty())
     return usage_error(
@@ -29,10 +30,20 @@ Result<std::shared_ptr<const drivers::HandPath>> open_path(const config::Profile
     if (!path) return unexpected(path.error());
     keys[i] = std::move(*path);
   }
+  std::array<drivers::ForcepsAims, kInstruments> aims;
+  const std::array<std::filesystem::path, kInstruments> aim_files{v.aims_left, v.aims_right};
+  for (std::size_t i = 0; i < kInstruments; ++i) {
+    if (aim_files[i].empty()) continue;
+    auto rows = drivers::load_aims(aim_files[i]);
+    if (!rows) return unexpected(rows.error());
+    aims[i] = std::move(*rows);
+  }
+  if (!aims[0].empty() || !aims[1].empty())
+    eye = std::make_shared<drivers::HandEye>(std::move(aims), std::max(keys[0].back().t_s, keys[1].back().t_s));
   drivers::TremorParams tremor;
   tremor.seed = v.seed;
   tremor.rms_mm = v.tremor_um * 1e-3;
-  auto path = drivers::HandPath::create(std::move(keys), drivers::PathBlend::minimum_jerk, tremor, rig, true);
+  auto path = drivers::HandPath::create(std::move(keys), v.blend, tremor, rig, true, eye);
   if (!path) return unexpected(path.error());
   return std::make_shared<const drivers::HandPath>(std::move(*path));
 }
@@ -214,7 +225,7 @@ Result<CameraSources> open_cameras(const config::Profile& profile, const drivers
     out.live = true;
     if (auto opened = open_devices(profile, rig, devices, out); !opened) return unexpected(opened.error());
   } else {
-    auto path = open_path(profile, rig);
+    auto path = open_path(profile, rig, out.eye);
     if (!path) return unexpected(path.error());
     const drivers::VirtualRigParams params = virtual_params(profile, duration_s);
     for (std::size_t c = 0; c < kCameras; ++c) {

@@ -8,13 +8,15 @@
 #include "drivers/camera/frame_source.hpp"
 #include "drivers/camera/v4l2/device_calls.hpp"
 #include "drivers/rig.hpp"
+#include "drivers/virtual_rig/hand_eye.hpp"
 
 namespace ligature::appliance {
 
 struct CameraSources {
   std::array<std::unique_ptr<drivers::FrameSource>, kCameras> sources;
-  double rate_hz = 60;  ///< as found in the recording, or as set for the virtual rig and devices
-  bool live = false;    ///< devices: triggers are matched by time
+  double rate_hz = 60;                    ///< as found in the recording, or as set for the virtual rig and devices
+  bool live = false;                      ///< devices: triggers are matched by time
+  std::shared_ptr<drivers::HandEye> eye;  ///< of scripted hands, that physics lets look; null: they go by heart
 };
 
 /// What files can tell of it, nothing opened. Errors: usage, naming the key.

@@ -39,10 +39,20 @@ class Instruments {
  public:
   static Result<Instruments> load(const config::Scenario& scenario) {
     Instruments instruments;
+    std::array<drivers::ForcepsAims, kInstruments> aims;
     for (const config::ScenarioForceps& f : scenario.forceps) {
       auto path = drivers::load_path(f.path_file.string());
       if (!path) return usage_error(path.error().message);
-      instruments.paths_[f.name == "left" ? 0 : 1] = std::move(*path);
+      const std::size_t hand = f.name == "left" ? 0 : 1;
+      instruments.paths_[hand] = std::move(*path);
+      if (f.aims_file.empty()) continue;
+      auto rows = drivers::load_aims(f.aims_file.string());
+      if (!rows) return usage_error(rows.error().message);
+      aims[hand] = std::move(*rows);
+    }
+    if (!aims[0].empty() || !aims[1].empty()) {
+      instruments.eye_ = std::make_unique<drivers::HandEye>(std::move(aims));
+      instruments.seen_ = std::make_unique<SceneSnapshot>();
     }
     return instruments;
   }
@@ -65,14 +75,23 @@ class Instruments {
       pose.status = TrackStatus::tracked;
       pose.cameras = kCameras;
       pose.X_RT = key.X;
+      if (eye_) pose.X_RT.p = pose.X_RT.p + eye_->shift(i, t_s);
       pose.opening_rad = key.opening_rad;
       pose.confidence = 1;
     }
     return sample;
   }
+  /// Hands that look at what they take do so now.
+  void look(const world::World& world) {
+    if (!eye_ || !eye_->due(world.time_s())) return;
+    world.snapshot(*seen_);
+    eye_->look(*seen_, world.time_s());
+  }
 
  private:
   std::array<drivers::ForcepsPath, kInstruments> paths_;
+  std::unique_ptr<drivers::HandEye> eye_;  // null: they go by heart
+  std::unique_ptr<SceneSnapshot> seen_;
 };
 
 constexpr std::string_view kExpectKnot = "knot=";
@@ -301,6 +320,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
       times.begin_step();
       const StepReport report = world.step(sample);
       times.end_step();
+      instruments->look(world);
       statistics.add(world, report);
       if (judged) judged->look(world, params);
       count_slow(report);

@@ -71,3 +71,11 @@ class Path:
             out.write("t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n")
             for t, p, q, opening in self.rows:
                 out.write(",".join(f"{v:.{digits}g}" for v in (t, *p, *q, opening)) + "\n")
+
+
+def write_aims(file, rows):
+    """What one pair of forceps looks at on its path (drivers/virtual_rig/hand_eye.hpp)."""
+    with open(file, "w") as out:
+        out.write("t_s,over_s,thread,end,arc_mm,x_mm,y_mm,z_mm,follow_x,follow_y,follow_z\n")
+        for row in rows:
+            out.write(",".join(v if isinstance(v, str) else f"{v:.7g}" for v in row) + "\n")

@@ -73,7 +73,8 @@ PathKey interpolate(const ForcepsPath& path, PathBlend blend, double t_s) noexce
 }
 
 Result<HandPath> HandPath::create(std::array<ForcepsPath, kInstruments> keys, PathBlend blend,
-                                  const TremorParams& tremor, const Rig& rig, bool loop) {
+                                  const TremorParams& tremor, const Rig& rig, bool loop,
+                                  std::shared_ptr<const HandEye> eye) {
   HandPath path;
   for (const ForcepsPath& k : keys) {
     if (k.empty()) return usage_error("hand path: a forceps has no keyframe: give at least one for each hand");
@@ -85,6 +86,7 @@ Result<HandPath> HandPath::create(std::array<ForcepsPath, kInstruments> keys, Pa
   path.X_RW_ = rig.X_RW;
   path.motion_scale_ = rig.motion_scale;
   path.loop_ = loop && path.duration_s_ > 0;
+  path.eye_ = std::move(eye);
   // Three axes of kTones tones of equal amplitude: 3-D mean square = 3 kTones A^2 / 2.
   path.amplitude_mm_ = tremor.rms_mm * std::sqrt(2.0 / (3.0 * kTones));
   Random random(tremor.seed);
@@ -107,6 +109,7 @@ std::array<PathKey, kInstruments> HandPath::evaluate_W(double t_s) const noexcep
         shake[axis] += amplitude_mm_ * std::sin(tone.omega * t_s + tone.phase);
     key.t_s = t_s;
     key.X.p = key.X.p + motion_scale_ * Vec3{shake[0], shake[1], shake[2]};
+    if (eye_) key.X.p = key.X.p + eye_->shift(hand, t_s);
     out[hand] = key;
   }
   return out;

@@ -1,15 +1,17 @@
 #pragma once
 /// A hand-like path of both forceps: keyframes joined by minimum-jerk motion, plus physiological tremor.
-/// Evaluable at any time (motion blur asks within an exposure) and a pure function of it.
+/// Evaluable at any time (motion blur asks within an exposure) and a pure function of it, and of what its eye has seen.
 ///
 ///   minimum jerk between keys:  s(u) = 10 u^3 - 15 u^4 + 6 u^5              [Flash 1985]
 ///   tremor per axis:            sum_k A sin(2 pi f_k t + phi_k), f_k in 6..12 Hz, A set by the wanted RMS
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "drivers/rig.hpp"
+#include "drivers/virtual_rig/hand_eye.hpp"
 #include "sim/base/result.hpp"
 
 namespace ligature::drivers {
@@ -47,8 +49,10 @@ class HandPath {
  public:
   /// @param keys left, right, in W; @param X_RW, motion_scale as in the rig: p_R = X_RW (p_W / motion_scale)
   /// @param loop starts again after the last key of the longer path (with a jump unless the ends agree)
+  /// @param eye moves the hands off their paths; null: they go by heart
   static Result<HandPath> create(std::array<ForcepsPath, kInstruments> keys, PathBlend blend,
-                                 const TremorParams& tremor, const Rig& rig, bool loop);
+                                 const TremorParams& tremor, const Rig& rig, bool loop,
+                                 std::shared_ptr<const HandEye> eye = nullptr);
 
   /// @rt no allocation, no lock, bounded
   std::array<ForcepsState, kInstruments> evaluate(double t_s) const noexcept;
@@ -69,6 +73,7 @@ class HandPath {
   double motion_scale_ = 1;
   double duration_s_ = 0;
   bool loop_ = false;
+  std::shared_ptr<const HandEye> eye_;
 };
 
 }  // namespace ligature::drivers

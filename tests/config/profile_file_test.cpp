@@ -75,6 +75,25 @@ TEST(ProfileFile, TheApplianceProfileAsksForRealTime) {
   EXPECT_EQ(p->service_thread.policy, ThreadSettings::Policy::other);
 }
 
+TEST(ProfileFile, HandsThatLookNeedCamerasThatAreFastEnough) {
+  const Shipped shipped;
+  const auto file = shipped.dir / "config/profiles/anastomosis.toml";
+  const std::string good = slurp(file);
+  const auto p = parse_profile(good, file);
+  ASSERT_TRUE(p) << p.error().message;
+  EXPECT_FALSE(p->virtual_rig.aims_left.empty());
+  EXPECT_FALSE(p->virtual_rig.aims_right.empty());
+  EXPECT_EQ(p->virtual_rig.blend, drivers::PathBlend::linear);
+  const auto at = [&](const char* rate) {
+    std::string text = good;
+    return parse_profile(text.replace(text.find("rate_hz = 60.0"), 14, rate), file);
+  };
+  EXPECT_TRUE(at("rate_hz = 40"));
+  const auto slow = at("rate_hz = 39");
+  ASSERT_FALSE(slow);
+  EXPECT_NE(slow.error().message.find("key 'virtual.aims_left'"), std::string::npos) << slow.error().message;
+}
+
 TEST(ProfileFile, FaultsAreRead) {
   const Shipped shipped;
   const auto file = shipped.dir / "config/profiles/virtual.toml";
@@ -133,6 +152,8 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
       {"prediction_ms = 150.0", "filter = 1", "key 'tracking.filter'"},
       {"../../deploy/demo/left.csv", "l.csv", "key 'virtual.path_left' is 'l.csv', must be an existing file"},
       {"../../deploy/demo/left.csv", "virtual.toml", "key 'virtual.path_left' is not a path"},
+      {"seed        = 1", "aims_left = \"virtual.toml\"", "key 'virtual.aims_left' is not aims"},
+      {"seed        = 1", "blend = \"straight\"", "key 'virtual.blend' is 'straight', must be minimum_jerk | linear"},
       {"path_right  = \"../../deploy/demo/right.csv\"\n", "", "key 'virtual.path_right' is missing"},
       {"step_ms = 5.0", "step_ms = 0", "key 'physics.step_ms' is 0, must be 0.01..100"},
       {"presenter     = \"offscreen\"", "presenter = \"screen\"", "key 'render.presenter' is 'screen'"},

@@ -118,6 +118,30 @@ TEST(ScenarioFile, ForcepsPathsAreFound) {
   EXPECT_NE(bad.error().message.find("m.csv:2: "), std::string::npos) << bad.error().message;
 }
 
+TEST(ScenarioFile, WhatForcepsLookAtIsFound) {
+  const TempDir dir;
+  dir.write("l.csv", "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,0,0,0,0,1,5\n");
+  const std::string start =
+      "[[thread]]\npoints_mm = [[0,0,0],[10,0,0]]\n[[forceps]]\nname = \"right\"\npath_file = \"l.csv\"\n";
+  dir.write("a.csv", "1,0.5,0,first,0.2,1,2,3,1,1,1\n");
+  const auto s = load_scenario(dir.write("s.toml", start + "aims_file = \"a.csv\"\n"));
+  ASSERT_TRUE(s) << s.error().message;
+  EXPECT_EQ(s->forceps[0].aims_file, dir / "a.csv");
+  const auto plain = load_scenario(dir.write("s.toml", start));
+  ASSERT_TRUE(plain);
+  EXPECT_TRUE(plain->forceps[0].aims_file.empty());
+
+  dir.write("b.csv", "1,0.5,0,first,0.2,1,2,3,1,1,1\n0.5,0.5,0,none,0,0,0,0,0,0,0\n");
+  const auto bad = load_scenario(dir.write("s.toml", start + "aims_file = \"b.csv\"\n"));
+  ASSERT_FALSE(bad);
+  EXPECT_NE(bad.error().message.find("key 'forceps.aims_file' is not aims"), std::string::npos) << bad.error().message;
+  EXPECT_NE(bad.error().message.find("b.csv:2: "), std::string::npos) << bad.error().message;
+  dir.write("c.csv", "1,0.5,1,first,0.2,1,2,3,1,1,1\n");
+  const auto other = load_scenario(dir.write("s.toml", start + "aims_file = \"c.csv\"\n"));
+  ASSERT_FALSE(other);
+  EXPECT_NE(other.error().message.find("must be aims at threads 0..0"), std::string::npos) << other.error().message;
+}
+
 TEST(ScenarioFile, TheIntegratorIsLowMassUnlessAskedOtherwise) {
   const std::string thread = "[[thread]]\npoints_mm = [[0,0,0],[10,0,0]]\n";
   const auto plain = parse_scenario(thread, "f.toml");

@@ -135,6 +135,7 @@ TEST(ScenarioFuzz, EveryFileEndsInASceneOrInOneLine) {
   const test::TempDir dir;
   dir.write("points.csv", "0,0,5\n4,0,5\n10,0,5\n");
   dir.write("path.csv", "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,50,0,0,0,1,5\n1,0,0,60,0,0,0,1,5\n");
+  dir.write("aims.csv", "0.5,0.5,0,first,0.2,1,2,3,1,1,1\n");
   dir.write("block.obj",
             "v 0 0 -5\nv 3 0 -5\nv 0 3 -5\nv 0 0 -2\n"  // a corner of a cube
             "f 1 3 2\nf 1 2 4\nf 2 3 4\nf 1 4 3\n");
@@ -157,7 +158,7 @@ TEST(ScenarioFuzz, EveryFileEndsInASceneOrInOneLine) {
   EXPECT_LT(counts.accepted, counts.disturbed / 2) << "and most do not";
   std::size_t files = 0;
   for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(dir.path())) ++files;
-  EXPECT_EQ(files, 3u) << "reading writes nothing";
+  EXPECT_EQ(files, 4u) << "reading writes nothing";
 }
 
 }  // namespace

@@ -208,6 +208,7 @@ std::vector<Section> settings(Random& random) {
       Keys forceps = section("[[forceps]]");
       forceps.need("name", in_quotes(name));
       forceps.need("path_file", in_quotes("path.csv"));
+      forceps.maybe("aims_file", in_quotes("aims.csv"));
     }
   return all;
 }

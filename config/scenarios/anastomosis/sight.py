@@ -60,6 +60,8 @@ class Sight:
                     name, path = next(hands)
                     path.write(folder / f"{name}.csv")
                     lines[i] = f'path_file = "{name}.csv"'
+                if line.startswith("aims_file"):
+                    lines[i] = ""  # nothing is off where it lies now
             lines += ["[output]", "every_s = 1.0"]
             (folder / "so_far.toml").write_text("\n".join(lines) + "\n")
             subprocess.run([self.program, "sim", folder / "so_far.toml", "--out", folder / "out"], check=True,

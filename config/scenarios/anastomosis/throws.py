@@ -9,6 +9,7 @@ import math
 
 from hands import DEG, add, between, cross, eased, quaternion, rolled, rolled_quaternion, unit
 
+REACTION = 0.15                   # of a hand to what its eye sees (drivers/virtual_rig/hand_eye.hpp) [s]
 OPEN, WIDE, SHUT = 0.2, 0.6, 0.0  # [deg]
 SWAGE = (6.48, 0.0, 15.25)        # where it is when the thread has been drawn through, ...
 TANGENT = 68.0                    # ... and how the thread runs into it there [deg from x towards z]
@@ -50,13 +51,36 @@ def distance_laid(root, centre, angle, length):
     return low
 
 
+def aim(t, over, end, arc, at):
+    """At the place so far from an end of the thread, which was `at` when the path was laid; made good `over` after t."""
+    return (t, over - REACTION, 0, end, arc, *at)
+
+
+def nothing(t, over):
+    """Back to the path."""
+    return (t, over - REACTION, 0, "none", 0, 0, 0, 0, 0, 0, 0)
+
+
 class Hands:
-    def __init__(self, right, left):
+    def __init__(self, right, left, left_aims):
         self.right, self.left = right, left
         _, self.tip, self.turn, self.opening = right.rows[-1]
         _, grip, self.left_turn, _ = left.rows[-1]
         self.grip = add(grip, SWAGE, -1.0)
         self.swage, self.roll = SWAGE, 0.0
+        self.right_aims, self.left_aims = [], left_aims
+
+    def look(self, t, over, take, at, left=None):
+        """The right hand, and the left as far as told, makes good what the short end is off, within `over` of the look."""
+        row = aim(t, over, "first", take, at)
+        self.right_aims.append((*row, 1.0, 1.0, 1.0))
+        if left:
+            self.left_aims.append((*row, *left))
+
+    def look_away(self, t, over):
+        """Both hands come back to their paths."""
+        self.right_aims.append(nothing(t, over))
+        self.left_aims.append(nothing(t, over))
 
     def move_right(self, begin, end, to, opening=None, turn=None, count=12):
         tip, wide, from_turn = self.tip, self.opening, self.turn
@@ -126,6 +150,7 @@ def throw(hands, t, side, see, root, length, height, take=0.2, deep=1.1, wind=No
     t += 2.3
     # With the loop to the short end, jaws open about it.
     at, _ = see(t, take)
+    hands.look(t, 0.8, take, at, (1.0, 0.6, 1.0))
     by = (at[0] - hands.tip[0], at[1] - 0.6 - hands.tip[1], at[2] - hands.tip[2])
     hands.move_right(t, t + 0.8, add(hands.tip, by))
     hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
@@ -133,6 +158,7 @@ def throw(hands, t, side, see, root, length, height, take=0.2, deep=1.1, wind=No
     hands.move_right(t, t + 0.2, hands.tip, WIDE)
     t += 0.25
     at, _ = see(t, take)
+    hands.look(t, 0.4, take, at)
     hands.move_right(t, t + 0.4, (at[0], at[1] + deep, at[2]))
     hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
     t += 0.45
@@ -147,15 +173,17 @@ def throw(hands, t, side, see, root, length, height, take=0.2, deep=1.1, wind=No
     hands.move_right(t, t + 0.5, (at[0] + side * 1.6, at[1] - 3.3, at[2] - 0.3))
     hands.move_left(t, t + 0.5, add(hands.swage, (-side * 0.8, 0.8, 0.0)))
     t += 0.5
+    hands.look_away(t, 1.2)
     hands.move_right(t, t + 1.2, (side * 1.2, -2.9, 4.2))
     hands.move_left(t, t + 1.2, (-side * 8.0, 1.5, 4.7))
     return t + 1.2
 
 
-def tie(right, left, t, sight, granny=False):
+def tie(right, left, t, sight, left_aims, granny=False):
     """From when the thread has been drawn through to the cut end; a granny has its second throw laid round as the first.
-    @returns when it cuts, and when it is done"""
-    hands = Hands(right, left)
+    left_aims: of the left hand, up to then.
+    @returns when it cuts, when it is done, and what the right and the left hand look at (write_aims)"""
+    hands = Hands(right, left, left_aims)
 
     def see(at, take):
         return sight.short_end(at, right, left, take)
@@ -199,4 +227,4 @@ def tie(right, left, t, sight, granny=False):
     hands.move_left(t + 0.4, t + 1.4, (11.0, 4.0, 7.0))
     right.stay(t + 2.5)
     left.stay(t + 2.5)
-    return t + 0.1, t + 2.5
+    return t + 0.1, t + 2.5, hands.right_aims, hands.left_aims
