@@ -123,9 +123,10 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
   for (Ring& r : list_) r.passed_at = r.u;
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
-    // The end that has left the other ring of the channel is now inside the wall.
+    // The end that has left the other ring of the channel is now inside the wall. It may be in this one, too, already.
     for (const std::size_t o : {i - 1, i + 1})
-      if (o < list_.size() && list_[o].channel == r.channel && list_[o].left) r.to_last = list_[o].u > r.u;
+      if (o < list_.size() && list_[o].channel == r.channel && list_[o].left)
+        r.to_last = list_[o].u > 0.5 * static_cast<double>(strands[r.strand].edges());
     if (r.left) continue;
     const Strand& s = strands[r.strand];
     const double thick = s.radius_at(contacts_[i].pair.edge_a, contacts_[i].sa);

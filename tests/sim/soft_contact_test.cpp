@@ -615,6 +615,45 @@ TEST(Rings, AreLeftByAnEndThatIsPulledThrough) {
   EXPECT_LT(c.last_tension(), 10);
 }
 
+// The end that has left the inner hole may already be in the outer one. What is inside is that end, not all the rest.
+TEST(Rings, AnEndThatLeavesBothHolesAtOnceIsAllThatTheWallHolds) {
+  SprungMesh body(drum(2, 1, 12), 1000, 10);
+  const Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* const body_list[] = {&obstacle};
+  SoftBody* const soft_list[] = {&body};
+  const Bodies bodies{body_list, 1, 0, soft_list};
+  const TriangleMesh& mesh = body.surface();
+  const TriangleMesh::Nearest outer = mesh.nearest({0, 0, 2}, 1), inner = mesh.nearest({0, 0.3, 2}, 1);
+  ASSERT_TRUE(outer.found && inner.found);
+  constexpr int kVertices = 9;
+  for (const bool last : {true, false})
+    for (const bool outer_first : {true, false}) {
+      // Its end is 0.01 mm before the outer hole's centre, and 0.31 mm before the inner one's.
+      std::vector<Vector3d> x(kVertices);
+      for (int i = 0; i < kVertices; ++i)
+        x[static_cast<std::size_t>(last ? i : kVertices - 1 - i)] =
+            outer.point + Vector3d(0, -0.01 - 0.05 * (kVertices - 1 - i), 0);
+      const Strand strand{.x = x.data(), .vertices = x.size(), .radius = 0.0125, .rest_length = 0.05};
+      Rings rings(2);
+      for (const bool is_outer : {outer_first, !outer_first}) {
+        const TriangleMesh::Nearest& at = is_outer ? outer : inner;
+        Ring ring;
+        ring.on = {at.triangle, mesh.weights(at.triangle, at.point)};
+        ring.radius = 0.03;
+        ring.u = last ? kVertices - 1 : 0;
+        ring.to_last = last;
+        ASSERT_TRUE(rings.add(ring));
+      }
+      rings.follow(&strand, bodies);
+      for (const Ring& r : rings.list()) EXPECT_EQ(r.u, last ? kVertices - 1 : 0);
+      EXPECT_NE(rings.list()[0].left, rings.list()[1].left);
+      ASSERT_EQ(rings.passages().size(), 1u);
+      const Passage& p = rings.passages()[0];
+      EXPECT_TRUE(last ? p.from > kVertices - 3 && p.to >= kVertices - 1 : p.from <= 0 && p.to < 2)
+          << p.from << " to " << p.to;
+    }
+}
+
 TEST(TriangleMesh, DeformedIsWhatItWouldBeMadeAnew) {
   TriangleMesh mesh = drum(1, 0.5, 16);
   Random random(5);
