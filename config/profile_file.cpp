@@ -18,7 +18,7 @@ constexpr std::size_t kMostNext = 15;  // exercises after the first
 constexpr std::size_t kMaxPictures = 256;
 constexpr double kMaxTimeS = 1e6;
 /// No camera runs ahead of physics by so many: what a hand does comes after what its eye has seen.
-constexpr double kFramesOfReaction = 6 - 1e-9;
+constexpr double kFramesOfReaction = 6;
 
 /// Keys of one camera, on top of those for all.
 DeviceSettings read_device(Table& t, DeviceSettings d, double period_ms) {
@@ -128,8 +128,10 @@ VirtualSettings read_virtual(Table t, const CameraSettings& cameras) {
     if (file.empty()) return file;
     if (const auto rows = drivers::load_aims(file.string()); !rows)
       t.reject_as(key, "not aims", "rows of times, thread, end, place, following", rows.error().message);
-    if (cameras.rate_hz * drivers::HandEye::kReaction_s < kFramesOfReaction)
-      t.reject(key, "left out", "hands that look need cameras.rate_hz of 40 or more");
+    constexpr double kSlowest_hz = kFramesOfReaction / drivers::HandEye::kReaction_s;
+    if (cameras.rate_hz < kSlowest_hz)
+      t.reject(key, "left out",
+               "hands that look need cameras.rate_hz of " + std::to_string(std::lround(kSlowest_hz)) + " or more");
     return file;
   };
   v.aims_left = aims("aims_left");

@@ -222,7 +222,7 @@ std::vector<ScenarioForceps> read_forceps(Table& root, std::size_t threads) {
       if (!rows)
         t.reject_as("aims_file", "not aims", "rows of times, thread, end, place, following", rows.error().message);
       else if (std::ranges::any_of(*rows, [&](const drivers::Aim& aim) { return aim.thread >= threads; }))
-        t.reject("aims_file", "aims at threads 0.." + std::to_string(threads - 1),
+        t.reject("aims_file", "aims at threads 0.." + std::to_string(std::max<std::size_t>(threads, 1) - 1),
                  "they are counted as they come here");
     }
     all.push_back(std::move(f));

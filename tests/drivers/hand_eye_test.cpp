@@ -71,7 +71,8 @@ TEST(HandEye, GoesFromOneAimToTheNextWithoutAJumpAndBackToItsPath) {
   expect_near(eye.shift(kRight, 2.9), {0, -0.2, 0});
   expect_near(eye.shift(kRight, 4.5), {});
   // The fastest of the three moves: 0.54 mm in half a second, at most half as fast again as in the mean.
-  for (double t = 0; t < 5; t += 1e-3) EXPECT_LE(norm(eye.shift(kRight, t + 1e-3) - eye.shift(kRight, t)), 1.63e-3) << t;
+  for (double t = 0; t < 5; t += 1e-3)
+    EXPECT_LE(norm(eye.shift(kRight, t + 1e-3) - eye.shift(kRight, t)), 1.63e-3) << t;
 }
 
 TEST(HandEye, DoesNotLeaveItsPathForAThreadThatIsNotThere) {
@@ -86,7 +87,7 @@ TEST(HandEye, DoesNotLeaveItsPathForAThreadThatIsNotThere) {
   expect_near(eye.shift(kRight, 9), {});
 }
 
-TEST(HandEye, FollowsNoFurtherThanAHandsBreadthOfTheScene) {
+TEST(HandEye, LeavesItsPathByTwoMillimetresAtMost) {
   HandEye eye({ForcepsAims{}, {aim(1, 0.1, Aim::At::first, 0, {0, 1, 2})}});
   eye.look(*scene(), 1.0);
   expect_near(eye.shift(kRight, 9), {HandEye::kFarthest_mm, 0, 0});

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes right_path.csv and left_path.csv: the scripted trainee of the anastomosis; reef_*_aims.csv: what he looks at.
+"""Writes right_path.csv and left_path.csv: the scripted trainee of the anastomosis, and *_aims.csv: what he looks at.
 
 The right hand picks the needle up near its swage, stands it upright and drives it along its own circle: through the wall
 of the one vessel from outside, through both open ends, and through the wall of the other from inside. The left hand
@@ -20,7 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 from hands import DEG, Path, add, cross, quaternion, write_aims  # noqa: E402
 from sight import SEEN, Sight  # noqa: E402
-from throws import aim, nothing, tie  # noqa: E402
+from throws import aim, back_to_path, tie  # noqa: E402
 
 # The needle: where its swage lies on the bench, and its arc.
 SWAGE = (0.0, -6.0, 0.036)
@@ -115,7 +115,7 @@ def right_and_left(sight, granny=False):
     left_at = -12.0  # of the point's angle: the jaws are behind it
     grip, along = on_circle(through + left_at)
     q = jaws(UPRIGHT, along, -LEAN)
-    left_aims = [(*aim(6.6, 0.5, "last", -left_at * DEG * RADIUS, grip), 1.0, 1.0, 1.0), nothing(10.0, 1.0)]
+    left_aims = [(*aim(6.6, 0.5, "last", -left_at * DEG * RADIUS, grip), 1.0, 1.0, 1.0), back_to_path(10.0, 1.0)]
     left.to(6.5, add(grip, (2.0, 6.0, 4.0)), q, OPEN)
     left.to(7.1, grip, q, OPEN)
     left.stay(7.2)

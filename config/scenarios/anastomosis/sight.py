@@ -11,7 +11,7 @@ import pathlib
 import subprocess
 import tempfile
 
-from hands import add, between, unit
+from hands import add, between, unit, write_aims
 
 HERE = pathlib.Path(__file__).parent
 SEEN = HERE / "sights.json"
@@ -34,6 +34,7 @@ class Sight:
         self.scenario, self.program = scenario, program
         self.seen = [] if program else json.loads(SEEN.read_text())[scenario]
         self.next = 0
+        self.aims = {"right": [], "left": []}  # of each hand, as far as they are written
 
     def short_end(self, t, right, left, take):
         """(at, tail): where the short end is at t, so far from its end [mm], and the direction in which it goes on there."""
@@ -61,7 +62,8 @@ class Sight:
                     path.write(folder / f"{name}.csv")
                     lines[i] = f'path_file = "{name}.csv"'
                 if line.startswith("aims_file"):
-                    lines[i] = ""  # nothing is off where it lies now
+                    lines[i] = f'aims_file = "{name}_aims.csv"' if self.aims[name] else ""
+                    write_aims(folder / f"{name}_aims.csv", self.aims[name])
             lines += ["[output]", "every_s = 1.0"]
             (folder / "so_far.toml").write_text("\n".join(lines) + "\n")
             subprocess.run([self.program, "sim", folder / "so_far.toml", "--out", folder / "out"], check=True,
