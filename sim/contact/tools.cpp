@@ -199,6 +199,15 @@ const Vector3d* const* Tools::trial_back(double part, double fraction) noexcept 
   return trial_.data();
 }
 
+const Vector3d* const* Tools::trial_begin() noexcept {
+  for (std::size_t a = 0; a < active_.size(); ++a) {
+    Tool& t = tools_[active_[a]];
+    for (std::size_t i = 0; i < t.now.size(); ++i) t.next[i] = t.began[i] + t.given_before;
+    trial_[a] = t.next.data();
+  }
+  return trial_.data();
+}
+
 void Tools::foresee() noexcept {
   for (const std::size_t k : active_) tools_[k].body.stand_aside(tools_[k].given, tools_[k].gives());
 }

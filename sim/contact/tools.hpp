@@ -81,6 +81,8 @@ class Tools {
   const Vector3d* const* trial(double part, double fraction) noexcept;
   /// Where spheres go when they go back to this fraction of what they have moved in the step.
   const Vector3d* const* trial_back(double part, double fraction) noexcept;
+  /// Where they were when the step began, also once finish() has ended it.
+  const Vector3d* const* trial_begin() noexcept;
   void advance(double fraction) noexcept;
   void go_back(double fraction) noexcept;
   /// Ends the step: this part of the way was made.

@@ -169,7 +169,7 @@ struct World::State {
   std::vector<const contact::Obstacle*> bodies;  // of the obstacles, then of the arms of forceps
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
-  std::vector<const Vector3d*> ends;
+  std::vector<const Vector3d*> ends, begins;
   std::vector<Vector3d> along_arm;  // where the spheres of an arm are, against tissue
   std::vector<contact::Passage> spared;  // what forceps hold of threads
   Adapting adapting;
@@ -292,6 +292,7 @@ struct World::State {
   void solve(StepReport& report) noexcept;
   void guard_obstacles(StepReport& report) noexcept;
   void cut_motion(double fraction) noexcept;
+  bool straight_way_proven() noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;
 };

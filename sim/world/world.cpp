@@ -16,10 +16,12 @@
 namespace ligature::world {
 namespace {
 
-constexpr double kEaseDecay = 0.7;       // of a released vertex's extra drag, per step
-constexpr double kAuditShare = 0.5;      // of the distance from a surface that a cut motion keeps, for its proof
-constexpr double kLeastPart = 1.0 / 64;  // of its motion that an obstacle tries when something is in its way
-constexpr double kCaughtUp = 1e-12;      // [mm]
+constexpr double kEaseDecay = 0.7;        // of a released vertex's extra drag, per step
+constexpr double kAuditShare = 0.5;       // of the distance from a surface that a cut motion keeps, for its proof
+constexpr double kSoftAuditShare = 0.25;  // likewise, from one that deforms
+constexpr int kMostShorter = 6;           // halvings of a motion that was cut
+constexpr double kLeastPart = 1.0 / 64;   // of its motion that an obstacle tries when something is in its way
+constexpr double kCaughtUp = 1e-12;       // [mm]
 
 double kinetic_energy(const Thread& t) {
   double sum = 0;
@@ -171,29 +173,46 @@ void World::State::cut_motion(double fraction) noexcept {
   coupled[0].tools().shorten(fraction, all_bodies());
 }
 
-// What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does; then the
-// whole motion is proven again: an iteration's way is not the straight one from x0 to x. Of other bodies and of strands
-// every iteration proved its own way.
+// That nothing passes anything while all go straight from the start of the step to where they are now.
+bool World::State::straight_way_proven() noexcept {
+  const contact::Bodies all = all_bodies();
+  if (contact::look(starts.data(), threads.size(), ends.data(), all, {.share = kAuditShare}).found > 0) return false;
+  if (!coupled[0].uncrossed(starts.data(), strands.data(), threads.size())) return false;
+  // Of bodies that deform, the same motion backwards.
+  for (std::size_t k = 0; k < threads.size(); ++k) begins[k] = threads[k].x0.data();
+  contact::Tools& tools = coupled[0].tools();
+  const contact::Vector3d* const* tools_begin = tools.trial_begin();
+  const auto rigid = static_cast<std::uint32_t>(obstacles.size() - tissues.size());
+  for (std::uint32_t t = 0; t < tissues.size(); ++t) {
+    const contact::SoftMotion back{tissues[t].start(), tissues[t].x(), 1};
+    const contact::SoftVerdict of_threads =
+        contact::look_soft(strands.data(), threads.size(), begins.data(), tissues[t], back, kSoftAuditShare,
+                           &coupled[0].rings().passages(), rigid + t);
+    const contact::SoftVerdict of_tools =
+        contact::look_soft(tools.strands().data(), tools.strands().size(), tools_begin, tissues[t], back,
+                           kSoftAuditShare, nullptr, rigid + t, contact::kAxisKept);
+    if (of_threads.found + of_threads.inside + of_tools.found + of_tools.inside > 0) return false;
+  }
+  return true;
+}
+
+// What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does. An
+// iteration's way is not the straight one from x0 to x, which is then proven for itself, or cut shorter until it is.
+// Of other bodies and of strands every iteration proved its own way.
 void World::State::guard_obstacles(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) {
     ends[k] = threads[k].state.x.data();
     starts[k] = strands[k];
     starts[k].x = threads[k].x0.data();
   }
-  const auto look = [&](contact::ObstacleLook how) {
-    return contact::look(starts.data(), threads.size(), ends.data(), all_bodies(), how);
-  };
-  const contact::ObstacleVerdict verdict = look({.at = contact::ObstacleLook::At::planes});
+  const contact::ObstacleVerdict verdict = contact::look(starts.data(), threads.size(), ends.data(), all_bodies(),
+                                                         {.at = contact::ObstacleLook::At::planes});
   if (verdict.found > 0) {
     ++report.crossings_prevented;
     report.flags |= step_crossing_prevented;
     cut_motion(verdict.fraction);
-    const std::size_t left = look({.share = kAuditShare}).found;
-    if (left > 0) {
-      report.crossings_found += static_cast<std::uint32_t>(left);
-      report.flags |= step_crossing_found;
-    }
-    if (left > 0 || !coupled[0].uncrossed(starts.data(), strands.data(), threads.size())) cut_motion(0);
+    for (int halving = 0; halving <= kMostShorter && !straight_way_proven(); ++halving)
+      cut_motion(halving < kMostShorter ? 0.5 : 0.0);
     Obstacle& first = obstacles[verdict.obstacle];
     first.part = std::max(0.5 * first.part, kLeastPart);
   }
@@ -320,6 +339,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
   s->ends.resize(s->systems.size());
+  s->begins.resize(s->systems.size());
   for (const Obstacle& o : s->obstacles) {
     s->bodies.push_back(&o.body);
     s->soft_bodies.push_back(o.soft);
