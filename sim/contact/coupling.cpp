@@ -315,10 +315,9 @@ double Coupling::stiffen(const Along& along, double stiffness, double at, double
   const double part = stiffness / (1 + stiffness * yields), off = along.of(q) - at;
   for (size_t i = 0; i < size; ++i) {
     q[i] -= part * column[i] * off;
-    for (size_t j = 0; j <= i; ++j) {
-      const double value = *entry(i, j) - part * (column[i] * column[j]);
-      *entry(i, j) = *entry(j, i) = value;
-    }
+    double* const row = entry(i, 0);  // whole rows: both triangles come to the same bits
+    const double own = column[i];
+    for (size_t j = 0; j < size; ++j) row[j] -= part * (own * column[j]);
   }
   return stiffness;
 }

@@ -22,6 +22,7 @@ class DenseLu {
  private:
   std::size_t n_ = 0, stride_ = 0;
   std::vector<double> matrix_;  // row by row, then its factors     (n x stride)
+  std::vector<double> columns_;  // a panel, column by column
   std::vector<std::size_t> pivot_;
 };
 

@@ -150,9 +150,14 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           else
             contacts_.push_back(c);
         };
+        // Rounding of a gap must not decide.
+        const double most = (1 + 1e-12) * (thick + reach);
         mesh.for_each_near(low, high, thick + reach, [&](std::uint32_t t) {
           const TriangleMesh::Triangle& corner = mesh.triangle(t);
           const std::array<Vector3d, 3> x{mesh.vertex(corner[0]), mesh.vertex(corner[1]), mesh.vertex(corner[2])};
+          // The leaves of the hierarchy hold several.
+          const Vector3d own_low = x[0].cwiseMin(x[1]).cwiseMin(x[2]), own_high = x[0].cwiseMax(x[1]).cwiseMax(x[2]);
+          if ((low - own_high).cwiseMax(own_low - high).cwiseMax(0.0).squaredNorm() > most * most) return;
           double d = 0;
           for (std::size_t e = 0; e < 3; ++e) {
             if (mesh.owner(corner[e]) == t &&
@@ -234,7 +239,9 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         };
         if (deeper()) continue;
         const double middle = piece.middle();
-        const TriangleMesh::Nearest out = mesh.nearest(piece.at(middle).p, (mesh.high() - mesh.low()).norm());
+        const Vector3d centre = piece.at(middle).p;
+        if ((centre.array() < mesh.low().array()).any() || (centre.array() > mesh.high().array()).any()) continue;
+        const TriangleMesh::Nearest out = mesh.nearest(centre, (mesh.high() - mesh.low()).norm());
         if (out.found && out.distance < 0)
           take(middle, out.normal, out.distance, 0, StrandFeature::inside, i,
                {out.triangle, mesh.weights(out.triangle, out.point)});
