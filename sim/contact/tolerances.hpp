@@ -8,6 +8,7 @@ inline constexpr double kMostStiffness = 1e9;     ///< of an augmentation [uN/mm
 inline constexpr double kMostBenchForce = 1e6;    ///< at which the bench gives way [uN]
 inline constexpr double kRecoverySpeed = 20.0;    ///< at which a penetration found at the start is pushed out [mm/s]
 inline constexpr double kGripGive = 0.02;         ///< of the pads: force / k of a grip that begins to slide [mm]
+inline constexpr double kGripAlong = 1.0 / 16;    ///< of a sliding grip's secant, that resists sliding further
 inline constexpr double kTravelLimit = 5.0;       ///< of a vertex in one iteration, or a tenth of the thread [mm]
 inline constexpr double kStill = 1e-9;            ///< a solve that moves no vertex further ends the step [rest length]
 inline constexpr double kSmallMove = 1e-4;        ///< a Newton step up to here needs no line search [rest length]

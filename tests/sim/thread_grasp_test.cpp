@@ -69,6 +69,33 @@ TEST(ThreadInJaws, HoldsBelowTheGripAndSlipsAboveIt) {
     }
 }
 
+// Drawn along a thread that is held at its end, jaws that slide have what they hold it by in a few linearisations, and
+// no more than that pulls at the end.
+TEST(ThreadInJaws, SlideAlongATautThreadInFewLinearisations) {
+  constexpr double kGrip = 2e4;
+  WorldParams p = with_jaws();
+  for (ForcepsParams& f : p.forceps) f.grip_force = kGrip;
+  ThreadParams t = nylon({{-8, 0, 0}, {8, 0, 0}}, kTen0, 160, 1e-4);
+  t.clamps = {clamp_at(Kind::first, ClampParams::Hold::position)};
+  p.threads = {t};
+  World world = make_world(p);
+  Hand jaws;
+  for (int k = 0; k < 50; ++k) jaws.step(world, {0, 0, -1}, 0.04 * std::max(0.0, 1 - k / 30.0));
+  std::uint32_t spent = 0;
+  int unconverged = 0;
+  constexpr int kSteps = 60, kSliding = 20;
+  for (int k = 1; k <= kSteps; ++k) {
+    const StepReport r = jaws.step(world, {5 * p.step_s * k, 0, -1}, 0);
+    if (k <= kSliding) continue;
+    spent += r.iterations;
+    unconverged += (r.flags & step_not_converged) != 0;
+    EXPECT_NEAR(norm(world.shape(0).x[20] - world.shape(0).x[0]), 2 * (1 + kGrip / t.material.stretch_stiffness), 1e-3);
+  }
+  std::printf("%.1f linearisations a step that slides\n", spent / double(kSteps - kSliding));
+  EXPECT_EQ(unconverged, 0);
+  EXPECT_LT(spent, 20 * (kSteps - kSliding)) << "by the secant alone 60 did not do";
+}
+
 // A thread that flies between closing jaws: nothing of it ever goes faster than it flew, it gains no energy.
 TEST(ThreadInJaws, GraspedInFlightItIsNotJerked) {
   for (const double diameter : {kTen0, 0.1})
