@@ -669,6 +669,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
   double knots_before = 0, drag_force = 0;  // imbalance in knots, and what the drag of the last move was of it [uN]
+  double moved_before = 0, gone = 0;        // the move before the last, all moves of the step, at most [mm]
   double over = 0;                          // of the last move, over what is trusted
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   bool still = false, cut = false;
@@ -754,8 +755,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     knots_before = in_knots;
     out.residual = left > rounding && load > 0 ? left / load : 0.0;
-    const bool calm = iteration > 0 && motion == 1.0 && !cut && left <= enough &&
-                      moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter;
+    // What moves that shorten so are yet to come to [Deuflhard 2011, section 2.1].
+    const bool shortens = iteration > 1 && moved_ < moved_before;
+    const double to_come = shortens ? moved_ * moved_ / (moved_before - moved_) : moved_;
+    moved_before = moved_;
+    const bool rests = moved_ <= std::max(kContactRest, settings.step.residual_target) * diameter ||
+                       (among_tissue && to_come <= std::min(kMostRest * diameter, kRestShare * gone));
+    const bool calm = iteration > 0 && motion == 1.0 && !cut && left <= enough && rests;
     out.converged = calm && soft_moved_ <= kSoftRest * diameter && tissues_apart() &&
                     worst_penetration() <= kPenetrationLeft * diameter &&
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
@@ -892,6 +898,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].place_held();
     }
     travelled += fraction * furthest;
+    gone += fraction * furthest;
     drag_force = fraction * knots_moved * knot_drag_used;
     shifted += fraction * furthest;
     slid += fraction * most_slid;

@@ -228,6 +228,6 @@ def tie(right, left, t, sight, left_aims, granny=False):
     hands.move_right(t + 0.2, t + 0.4, hands.tip, OPEN)  # it has hold of both ends
     hands.move_right(t + 0.4, t + 1.4, (2.6, -6.0, 4.6))
     hands.move_left(t + 0.4, t + 1.4, (11.0, 4.0, 7.0))
-    right.stay(t + 2.5)
-    left.stay(t + 2.5)
-    return t + 0.1, t + 2.5, hands.right_aims, hands.left_aims
+    right.stay(t + 4.0)  # until the knot has been named twice
+    left.stay(t + 4.0)
+    return t + 0.1, t + 4.0, hands.right_aims, hands.left_aims
