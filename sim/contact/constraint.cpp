@@ -33,9 +33,7 @@ void project(Constraint& constraint, const Vector3d& trial, double bound, const 
     out.force += bound * d;
     const double secant = constraint.k * bound / size;
     out.stiffness += secant * across;
-    const double along = !constraint.flipped                         ? 0.0
-                         : constraint.kind == Constraint::Kind::grip ? kGripAlong
-                                                                     : 1.0;
+    const double along = !constraint.flipped ? 0.0 : constraint.kind == Constraint::Kind::grip ? kGripAlong : 1.0;
     out.stiffness -= ((1 - along) * secant) * d * d.transpose();
     out.sliding = true;
   }

@@ -65,28 +65,29 @@ bool DenseLu::factor() noexcept {
   for (std::size_t k = 0; k < n; ++k) largest = std::max(largest, std::abs(row(k)[k]));
   for (std::size_t k0 = 0; k0 < n; k0 += kPanel) {
     const std::size_t k1 = std::min(k0 + kPanel, n), wide = k1 - k0, high = n - k0;
-    // The panel by itself, column by column.
-    const auto column = [&](std::size_t k) { return columns_.data() + (k - k0) * high - k0; };
-    for (std::size_t i = k0; i < n; ++i)
-      for (std::size_t k = k0; k < k1; ++k) column(k)[i] = row(i)[k];
+    // The panel by itself, column by column, from row k0 on.
+    const auto column = [&](std::size_t k) { return columns_.data() + (k - k0) * high; };
+    for (std::size_t i = 0; i < high; ++i)
+      for (std::size_t k = k0; k < k1; ++k) column(k)[i] = row(k0 + i)[k];
     for (std::size_t k = k0; k < k1; ++k) {
       double* const own = column(k);
-      std::size_t pivot = k;
-      for (std::size_t i = k + 1; i < n; ++i)
+      const std::size_t at = k - k0;
+      std::size_t pivot = at;
+      for (std::size_t i = at + 1; i < high; ++i)
         if (std::abs(own[i]) > std::abs(own[pivot])) pivot = i;
       if (!(std::abs(own[pivot]) > kLeastPivot * largest)) return false;
-      pivot_[k] = pivot;
-      if (pivot != k)
-        for (std::size_t c = k0; c < k1; ++c) std::swap(column(c)[k], column(c)[pivot]);
-      const double inverse = 1 / own[k];
-      for (std::size_t i = k + 1; i < n; ++i) own[i] *= inverse;
+      pivot_[k] = k0 + pivot;
+      if (pivot != at)
+        for (std::size_t c = k0; c < k1; ++c) std::swap(column(c)[at], column(c)[pivot]);
+      const double inverse = 1 / own[at];
+      for (std::size_t i = at + 1; i < high; ++i) own[i] *= inverse;
       for (std::size_t c = k + 1; c < k1; ++c)
-        kernels::subtract(column(c) + k + 1, column(c)[k], own + k + 1, n - k - 1);
+        kernels::subtract(column(c) + at + 1, column(c)[at], own + at + 1, high - at - 1);
     }
     for (std::size_t k = k0; k < k1; ++k)
       if (pivot_[k] != k) std::swap_ranges(row(k), row(k) + n, row(pivot_[k]));
-    for (std::size_t i = k0; i < n; ++i)
-      for (std::size_t k = k0; k < k1; ++k) row(i)[k] = column(k)[i];
+    for (std::size_t i = 0; i < high; ++i)
+      for (std::size_t k = k0; k < k1; ++k) row(k0 + i)[k] = column(k)[i];
     if (k1 == n) break;
     for (std::size_t k = k0; k < k1; ++k)  // the panel's rows, behind it
       for (std::size_t i = k + 1; i < k1; ++i) kernels::subtract(row(i) + k1, row(i)[k], row(k) + k1, n - k1);
