@@ -75,6 +75,10 @@ class TriangleMesh {
   bool beyond_vertex(std::uint32_t v, const Vector3d& d, double slack) const noexcept;
   /// Weights of a triangle's corners at a point of it, each in [0, 1], sum 1.
   Vector3d weights(std::size_t t, const Vector3d& point) const noexcept;
+  /// The square of the distance of two boxes [mm^2].
+  static double box_gap(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
+    return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).squaredNorm();
+  }
   /// visit(triangle) for every one whose box is within reach of this box.
   template <class Visit>
   void for_each_near(const Vector3d& low, const Vector3d& high, double reach, const Visit& visit) const noexcept {
@@ -83,10 +87,6 @@ class TriangleMesh {
 
  private:
   static constexpr std::size_t kDeepest = 64;  ///< of the hierarchy: halving 200 000 triangles takes 16
-  /// The square of the distance of two boxes.
-  static double box_gap(const Vector3d& low_a, const Vector3d& high_a, const Vector3d& low_b, const Vector3d& high_b) {
-    return (low_a - high_b).cwiseMax(low_b - high_a).cwiseMax(0.0).squaredNorm();
-  }
   struct Node {
     Vector3d low, high;
     std::uint32_t first = 0, count = 0;  ///< triangles of a leaf; of a branch count is 0 and first its second child

@@ -157,7 +157,7 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           const std::array<Vector3d, 3> x{mesh.vertex(corner[0]), mesh.vertex(corner[1]), mesh.vertex(corner[2])};
           // The leaves of the hierarchy hold several.
           const Vector3d own_low = x[0].cwiseMin(x[1]).cwiseMin(x[2]), own_high = x[0].cwiseMax(x[1]).cwiseMax(x[2]);
-          if ((low - own_high).cwiseMax(own_low - high).cwiseMax(0.0).squaredNorm() > most * most) return;
+          if (TriangleMesh::box_gap(low, high, own_low, own_high) > most * most) return;
           double d = 0;
           for (std::size_t e = 0; e < 3; ++e) {
             if (mesh.owner(corner[e]) == t &&
