@@ -389,6 +389,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
                          statistics.non_finite()));
   if (statistics.topology().changed())
     complain("strands may have passed through each other (topology in the summary): report it, with the scenario");
+  if (judged && !knots) complain("nobody names the exercise's knots: " + knots.error().message);
   if (expects(options.expect, "holds"))
     if (const auto why = why_not_held(statistics.watch(), statistics.verdict(), thread_names(world)); !why.empty())
       complain("--expect holds: " + why);

@@ -1,8 +1,29 @@
 #include "appliance/sim/stage_times.hpp"
 
 #include <cmath>
+#include <ctime>
 
 namespace ligature::simulate {
+namespace {
+
+double processor_now_ms() noexcept {
+  timespec t{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
+}
+
+}  // namespace
+
+void StageTimes::Windows::add(double step_ms, bool ends) {
+  ms_ += step_ms;
+  if (ends) {
+    windows_.add(ms_);
+    ms_ = 0;
+  } else if (windows_.count() == 0) {
+    part_ = {};
+    part_.add(ms_);
+  }
+}
 
 void StageTimes::stage_done(void* context, StepStage stage) noexcept {
   auto& self = *static_cast<StageTimes*>(context);
@@ -13,11 +34,13 @@ void StageTimes::stage_done(void* context, StepStage stage) noexcept {
 
 void StageTimes::begin_step() noexcept {
   stage_ms_.fill(0);
+  processor_begun_ms_ = processor_now_ms();
   begun_ = last_ = Clock::now();
 }
 
 void StageTimes::end_step() {
   total_ms_ = ms_between(begun_, Clock::now());
+  processor_ms_ = processor_now_ms() - processor_begun_ms_;
   total_.add(total_ms_);
   for (std::size_t c = 0; c < kStageColumns.size(); ++c) {
     column_ms_[c] = stage_ms_[static_cast<std::size_t>(kStageColumns[c].stage)];
@@ -25,16 +48,10 @@ void StageTimes::end_step() {
   }
   // A step belongs to the window in which it ends; the window (0, 30 ms] has index 0.
   ++step_;
-  window_ms_ += total_ms_;
   const auto next = static_cast<std::uint64_t>(std::floor(static_cast<double>(step_) * step_s_ / kWindow_s + 1e-9));
-  if (next > window_) {
-    windows_.add(window_ms_);
-    window_ = next;
-    window_ms_ = 0;
-  } else if (windows_.count() == 0) {
-    part_of_window_ = {};
-    part_of_window_.add(window_ms_);
-  }
+  clock_.add(total_ms_, next > window_);
+  processor_.add(processor_ms_, next > window_);
+  window_ = next;
 }
 
 }  // namespace ligature::simulate

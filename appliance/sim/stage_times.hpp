@@ -1,5 +1,7 @@
 #pragma once
-/// How long each stage of the step takes, and each window of 30 ms of simulated time.
+/// How long each stage of the step takes, and each window of 30 ms of simulated time: on the clock, and of the steps the
+/// processor time of this thread, which no other work on the machine lengthens. With more than one thread at work on a
+/// step (`--width`) that is its own share.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -37,13 +39,24 @@ class StageTimes {
   void end_step();
 
   double total_ms() const { return total_ms_; }                              ///< of the last step
+  double processor_ms() const { return processor_ms_; }                      ///< likewise
   double column_ms(std::size_t column) const { return column_ms_[column]; }  ///< of the last step
   const Quantiles& total() const { return total_; }
   const Quantiles& column(std::size_t column) const { return columns_[column]; }
   /// Whole windows only; a run shorter than one window counts as one.
-  const Quantiles& windows() const { return windows_.count() > 0 ? windows_ : part_of_window_; }
+  const Quantiles& windows() const { return clock_.whole(); }
+  const Quantiles& processor_windows() const { return processor_.whole(); }
 
  private:
+  class Windows {
+   public:
+    void add(double step_ms, bool ends);
+    const Quantiles& whole() const { return windows_.count() > 0 ? windows_ : part_; }
+
+   private:
+    double ms_ = 0;
+    Quantiles windows_, part_;
+  };
   using Clock = std::chrono::steady_clock;
   static double ms_between(Clock::time_point a, Clock::time_point b) {
     return std::chrono::duration<double, std::milli>(b - a).count();
@@ -53,9 +66,10 @@ class StageTimes {
   Clock::time_point begun_, last_;
   std::array<double, kStepStages> stage_ms_{};
   std::array<double, kStageColumns.size()> column_ms_{};
-  double total_ms_ = 0, window_ms_ = 0;
+  double total_ms_ = 0, processor_begun_ms_ = 0, processor_ms_ = 0;
   std::uint64_t step_ = 0, window_ = 0;
-  Quantiles total_, windows_, part_of_window_;
+  Quantiles total_;
+  Windows clock_, processor_;
   std::array<Quantiles, kStageColumns.size()> columns_;
 };
 

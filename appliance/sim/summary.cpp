@@ -366,6 +366,7 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   s["non_finite_resets"] = statistics.non_finite();
   s["wall_s"] = ending.wall_s;
   s["window_ms"] = quantiles_json(times.windows());
+  s["window_processor_ms"] = quantiles_json(times.processor_windows());
   json& step_ms = s["step_ms"];
   step_ms["total"] = quantiles_json(times.total());
   for (std::size_t c = 0; c < kStageColumns.size(); ++c)
@@ -413,8 +414,10 @@ std::string table(const json& s) {
     }
   }
   if (const json& w = s["window_ms"]; w.contains("p50"))
-    out += fmt::format("\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max)\n", number(w["p50"]),
-                       number(w["p99"]), number(w["max"]));
+    out += fmt::format(
+        "\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max); of the processor {:.3g}, {:.3g}\n",
+        number(w["p50"]), number(w["p99"]), number(w["max"]), number(s["window_processor_ms"]["p50"]),
+        number(s["window_processor_ms"]["p99"]));
   if (s.contains("exercise")) {
     out += fmt::format("\nexercise '{}': {}\n", s["exercise"]["name"].get<std::string>(),
                        s["exercise"]["state"].get<std::string>());

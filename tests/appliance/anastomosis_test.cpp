@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -12,10 +13,15 @@ namespace {
 
 using nlohmann::json;
 
-json run(const std::string& name) {
+ligature::Result<ligature::simulate::SimOutcome> simulated(const std::string& name, const char* knot_program) {
+  setenv("LIGATURE_KNOT_PROGRAM", knot_program, 1);
   ligature::simulate::SimOptions options;
   options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/anastomosis/" + name + ".toml";
-  const auto outcome = ligature::simulate::simulate(options);
+  return ligature::simulate::simulate(options);
+}
+
+json run(const std::string& name) {
+  const auto outcome = simulated(name, LIGATURE_KNOT);
   if (!outcome) throw std::runtime_error(outcome.error().message);
   EXPECT_EQ(outcome->exit_code, 0) << outcome->complaint;
   json s = json::parse(outcome->summary);
@@ -69,6 +75,14 @@ TEST(Anastomosis, ANeedleThatIsLetFallIsBlamedOnceAndMayBePickedUpAgain) {
   EXPECT_EQ(s["state"], "running");
   EXPECT_EQ(s["steps"][0]["passed"], true);
   EXPECT_EQ(s["steps"][1]["passed"], false);
+}
+
+TEST(Anastomosis, AnExerciseWhoseKnotsNobodyNamesSaysSo) {
+  const auto outcome = simulated("drop", "/nowhere/ligature-knot");
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_NE(outcome->complaint.find("nobody names the exercise's knots: /nowhere/ligature-knot"), std::string::npos)
+      << outcome->complaint;
 }
 
 TEST(Anastomosis, HandsThatPullAtBothEndsTearTheWallAndEndTheExercise) {

@@ -72,7 +72,7 @@ const std::array<std::pair<const char*, const char*>, 5> kHeaders{{
     {"energies.csv", "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm"},
     {"timing.csv",
      "step,t_s,total_ms,integrate_ms,detect_ms,couple_ms,solve_ms,continuous_ms,instruments_ms,finish_ms,iterations,"
-     "residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm"},
+     "residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm,processor_ms"},
 }};
 
 class SimVerb : public ::testing::Test {
@@ -137,7 +137,7 @@ TEST_F(SimVerb, JsonIsOneObjectWithEveryKeyOfTheContractAndNothingElse) {
   const json s = json::parse(answer.out, nullptr, false);
   ASSERT_FALSE(s.is_discarded()) << answer.out;
   for (const char* key : {"title", "steps", "at_rest", "state_hash", "threads", "clamps", "contacts", "solver",
-                          "topology", "knots", "non_finite_resets", "window_ms", "step_ms", "interrupted"})
+                          "topology", "knots", "non_finite_resets", "window_ms", "window_processor_ms", "step_ms", "interrupted"})
     EXPECT_TRUE(s.contains(key)) << key;
   EXPECT_EQ(s["title"], "A thread falls");
   EXPECT_EQ(s["steps"], 60);
@@ -159,6 +159,7 @@ TEST_F(SimVerb, JsonIsOneObjectWithEveryKeyOfTheContractAndNothingElse) {
     EXPECT_TRUE(s["step_ms"].contains(key)) << key;
   for (const char* key : {"p50", "p99", "max"}) {
     EXPECT_GT(s["window_ms"][key].get<double>(), 0);
+    EXPECT_GT(s["window_processor_ms"][key].get<double>(), 0);
     EXPECT_GT(s["step_ms"]["total"][key].get<double>(), 0);
   }
   EXPECT_LE(s["window_ms"]["p50"].get<double>(), s["window_ms"]["max"].get<double>());
