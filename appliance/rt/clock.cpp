@@ -24,6 +24,9 @@ std::int64_t realtime_now_ns() noexcept {
 std::int64_t boottime_now_ns() noexcept {
   return read_clock(CLOCK_BOOTTIME);
 }
+std::int64_t processor_now_ns() noexcept {
+  return read_clock(CLOCK_THREAD_CPUTIME_ID);
+}
 
 void sleep_until(std::int64_t monotonic_ns) noexcept {
   if (monotonic_ns <= 0) return;

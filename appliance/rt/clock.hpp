@@ -1,5 +1,6 @@
 #pragma once
-/// The one clock of the real-time threads: CLOCK_MONOTONIC in nanoseconds, and a watch on the clocks that may jump.
+/// The one clock of the real-time threads: CLOCK_MONOTONIC in nanoseconds, a watch on the clocks that may jump,
+/// and what a thread spends.
 #include <cstdint>
 #include <optional>
 
@@ -12,6 +13,8 @@ inline constexpr std::int64_t kNsPerUs = 1'000, kNsPerMs = 1'000'000, kNsPerS = 
 std::int64_t monotonic_now_ns() noexcept;
 std::int64_t realtime_now_ns() noexcept;
 std::int64_t boottime_now_ns() noexcept;
+/// What the calling thread has had of its core: waiting for others does not lengthen it, sharing caches with them does.
+std::int64_t processor_now_ns() noexcept;
 
 /// Sleeps until the absolute CLOCK_MONOTONIC time; at once when it is past. Signals do not cut it short.
 void sleep_until(std::int64_t monotonic_ns) noexcept;

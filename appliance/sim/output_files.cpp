@@ -164,8 +164,9 @@ Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
   StreamedFile& t = out.files_[timing];
   t.print("step,t_s,total_ms");
   for (const StageColumn& column : kStageColumns) t.print(",{}_ms", column.name);
-  t.print(",iterations,residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm,"
-          "processor_ms\n");
+  t.print(
+      ",iterations,residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm,"
+      "processor_ms\n");
   return out;
 }
 

@@ -1,18 +1,10 @@
 #include "appliance/sim/stage_times.hpp"
 
 #include <cmath>
-#include <ctime>
+
+#include "appliance/rt/clock.hpp"
 
 namespace ligature::simulate {
-namespace {
-
-double processor_now_ms() noexcept {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return 1e3 * static_cast<double>(t.tv_sec) + 1e-6 * static_cast<double>(t.tv_nsec);
-}
-
-}  // namespace
 
 void StageTimes::Windows::add(double step_ms, bool ends) {
   ms_ += step_ms;
@@ -34,13 +26,13 @@ void StageTimes::stage_done(void* context, StepStage stage) noexcept {
 
 void StageTimes::begin_step() noexcept {
   stage_ms_.fill(0);
-  processor_begun_ms_ = processor_now_ms();
+  processor_begun_ns_ = rt::processor_now_ns();
   begun_ = last_ = Clock::now();
 }
 
 void StageTimes::end_step() {
   total_ms_ = ms_between(begun_, Clock::now());
-  processor_ms_ = processor_now_ms() - processor_begun_ms_;
+  processor_ms_ = 1e-6 * static_cast<double>(rt::processor_now_ns() - processor_begun_ns_);
   total_.add(total_ms_);
   for (std::size_t c = 0; c < kStageColumns.size(); ++c) {
     column_ms_[c] = stage_ms_[static_cast<std::size_t>(kStageColumns[c].stage)];

@@ -1,7 +1,7 @@
 #pragma once
-/// How long each stage of the step takes, and each window of 30 ms of simulated time: on the clock, and of the steps the
-/// processor time of this thread, which no other work on the machine lengthens. With more than one thread at work on a
-/// step (`--width`) that is its own share.
+/// How long each stage of the step takes, and each window of 30 ms of simulated time: on the clock, and what this
+/// thread spent of its core, which waiting for others does not lengthen. With more than one thread at work on a step
+/// (`--width`) that is its own share.
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -66,7 +66,8 @@ class StageTimes {
   Clock::time_point begun_, last_;
   std::array<double, kStepStages> stage_ms_{};
   std::array<double, kStageColumns.size()> column_ms_{};
-  double total_ms_ = 0, processor_begun_ms_ = 0, processor_ms_ = 0;
+  double total_ms_ = 0, processor_ms_ = 0;
+  std::int64_t processor_begun_ns_ = 0;
   std::uint64_t step_ = 0, window_ = 0;
   Quantiles total_;
   Windows clock_, processor_;

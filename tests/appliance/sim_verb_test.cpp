@@ -136,8 +136,9 @@ TEST_F(SimVerb, JsonIsOneObjectWithEveryKeyOfTheContractAndNothingElse) {
   EXPECT_EQ(answer.err, "");
   const json s = json::parse(answer.out, nullptr, false);
   ASSERT_FALSE(s.is_discarded()) << answer.out;
-  for (const char* key : {"title", "steps", "at_rest", "state_hash", "threads", "clamps", "contacts", "solver",
-                          "topology", "knots", "non_finite_resets", "window_ms", "window_processor_ms", "step_ms", "interrupted"})
+  for (const char* key :
+       {"title", "steps", "at_rest", "state_hash", "threads", "clamps", "contacts", "solver", "topology", "knots",
+        "non_finite_resets", "window_ms", "window_processor_ms", "step_ms", "interrupted"})
     EXPECT_TRUE(s.contains(key)) << key;
   EXPECT_EQ(s["title"], "A thread falls");
   EXPECT_EQ(s["steps"], 60);

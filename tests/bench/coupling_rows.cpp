@@ -1,12 +1,11 @@
 /// W = J A^-1 J^T of contacts inside a window of a long thread: two strands of it twisted together, as in a tight knot.
-#include <time.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "appliance/rt/clock.hpp"
 #include "tests/bench/table.hpp"
 #include "tests/support/coupling_case.hpp"
 #include "tests/support/thesis_coupling.hpp"
@@ -18,12 +17,6 @@ using coupling_case::BandInverse;
 using Eigen::Matrix3d;
 using rod::BlockBand;
 
-std::int64_t spent_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
-
 /// The row has the time that passed. @return median of the processor time that this thread spent [us]
 template <class Prepare, class Function>
 double time(Table& table, const std::string& name, int rounds, Prepare&& prepare, Function&& function) {
@@ -31,9 +24,9 @@ double time(Table& table, const std::string& name, int rounds, Prepare&& prepare
   std::vector<double> spent;
   for (int i = -rounds / 10; i < rounds; ++i) {
     prepare();
-    const std::int64_t start = rt::monotonic_now_ns(), before = spent_ns();
+    const std::int64_t start = rt::monotonic_now_ns(), before = rt::processor_now_ns();
     function();
-    const std::int64_t after = spent_ns(), end = rt::monotonic_now_ns();
+    const std::int64_t after = rt::processor_now_ns(), end = rt::monotonic_now_ns();
     if (i < 0) continue;
     passed->record(end - start);
     spent.push_back(static_cast<double>(after - before) * 1e-3);

@@ -1,6 +1,5 @@
 #include "tests/bench/knot_rows.hpp"
-
-#include <time.h>
+#include "appliance/rt/clock.hpp"
 
 #include <algorithm>
 #include <array>
@@ -28,11 +27,8 @@ constexpr double kBrief_s = 0.1;                     // of preparation
 constexpr int kSwingSteps = 100;                     // of 5 ms, kWorkPeriod_s
 constexpr std::size_t kWorked = 1, kWorkedOnce = 3;  // of our rows, those that are compared
 
-/// What this thread has had of its core: others on the machine do not lengthen it.
 double processor_ms() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_nsec) * 1e-6;
+  return 1e-6 * static_cast<double>(rt::processor_now_ns());
 }
 
 /// Those who can be asked to simulate a scene.

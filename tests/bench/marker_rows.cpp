@@ -3,9 +3,9 @@
 /// processor's, which a busy machine raises less.
 #include <algorithm>
 #include <cmath>
-#include <ctime>
 #include <opencv2/core.hpp>
 
+#include "appliance/rt/clock.hpp"
 #include "appliance/rt/thread.hpp"
 #include "config/profile_file.hpp"
 #include "config/rig_file.hpp"
@@ -22,12 +22,6 @@ namespace {
 using drivers::Frame;
 using drivers::FrameStatus;
 using watchdog::Histogram;
-
-std::int64_t processor_now_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec * rt::kNsPerS + t.tv_nsec;
-}
 
 struct Both {
   std::unique_ptr<Histogram> wall = std::make_unique<Histogram>(), processor = std::make_unique<Histogram>();
@@ -51,11 +45,11 @@ class Eyes {
   InstrumentSample look(const std::array<Frame, kCameras>& frames, const std::array<FrameStatus, kCameras>& status) {
     // As the appliance runs them: first in line for the processor, where the machine grants it.
     granted_ = rt::apply_to_this_thread({"bench", rt::Policy::fifo, 80, -1}).granted;
-    const std::int64_t wall = rt::monotonic_now_ns(), processor = processor_now_ns();
+    const std::int64_t wall = rt::monotonic_now_ns(), processor = rt::processor_now_ns();
     for (std::size_t c = 0; c < kCameras; ++c) detectors_[c].detect(frames[c], status[c], sets_[c]);
     const std::int64_t between = rt::monotonic_now_ns();
     const InstrumentSample sample = tracker_->track({&sets_[0], &sets_[1], &sets_[2], &sets_[3]});
-    const std::int64_t processor_end = processor_now_ns(), end = rt::monotonic_now_ns();
+    const std::int64_t processor_end = rt::processor_now_ns(), end = rt::monotonic_now_ns();
     rt::apply_to_this_thread({"bench", rt::Policy::other, 0, -1});
     both_.wall->record(end - wall), both_.processor->record(processor_end - processor);
     detect_->record(between - wall), fit_->record(end - between);

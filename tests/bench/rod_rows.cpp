@@ -2,8 +2,6 @@
 /// peers on the same matrix in the same run: reference LAPACK's banded Cholesky and Eigen's sparse one.
 #include <dlfcn.h>
 #include <stdlib.h>
-#include <time.h>
-
 #include <Eigen/SparseCholesky>
 #include <algorithm>
 #include <cmath>
@@ -13,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/rt/clock.hpp"
 #include "sim/contact/implicit_step.hpp"
 #include "sim/rod/band.hpp"
 #include "sim/rod/rod.hpp"
@@ -128,12 +127,6 @@ struct Copies {
   }
 };
 
-std::int64_t processor_time_ns() {
-  timespec t{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-  return t.tv_sec * 1'000'000'000LL + t.tv_nsec;
-}
-
 /// Rounds of `function` after `prepare`, which is not measured; the row has the time that passed.
 /// @return median of the processor time that this thread spent [us]: others on the machine do not lengthen it
 template <class Prepare, class Function>
@@ -142,11 +135,11 @@ double time(Table& table, const std::string& name, int rounds, Prepare&& prepare
        clocks = std::make_unique<watchdog::Histogram>();
   for (int i = -rounds / 10; i < rounds; ++i) {
     prepare();
-    const std::int64_t spent_before = processor_time_ns(), clock = processor_time_ns();
+    const std::int64_t spent_before = rt::processor_now_ns(), clock = rt::processor_now_ns();
     const std::int64_t start = rt::monotonic_now_ns();
     function();
     const std::int64_t end = rt::monotonic_now_ns();
-    const std::int64_t spent_after = processor_time_ns();
+    const std::int64_t spent_after = rt::processor_now_ns();
     if (i < 0) continue;
     passed->record(end - start);
     spent->record(spent_after - clock);

@@ -1,8 +1,6 @@
 /// Tissue: windows of 30 ms of simulated time, six steps, in processor time of this thread. Alone while a pull comes
 /// and goes; stitched, each thread pulled and at rest, with elements and stitches growing; one linearisation as contact
 /// asks for.
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "appliance/rt/clock.hpp"
 #include "appliance/sim/chart.hpp"
 #include "sim/tissue/tissue.hpp"
 #include "sim/world/world.hpp"
@@ -36,19 +35,13 @@ struct Point {
   double iterations = 0, unconverged = 0;  // of a step, mean
 };
 
-std::int64_t processor_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<std::int64_t>(now.tv_sec) * 1'000'000'000 + now.tv_nsec;
-}
-
 template <class Step>
 Point windows(Table& table, const std::string& name, int count, const Step& step) {
   watchdog::Histogram histogram;
   for (int w = 0; w < count; ++w) {
-    const std::int64_t start = processor_ns();
+    const std::int64_t start = rt::processor_now_ns();
     for (int k = 0; k < kSteps; ++k) step();
-    histogram.record(processor_ns() - start);
+    histogram.record(rt::processor_now_ns() - start);
   }
   table.add(name, histogram);
   Point out;
