@@ -174,6 +174,7 @@ world::SolverParams read_solver(Table t) {
   const int bound = s.contact == Contact::standard ? s.contact_iterations : kThesisContactIterations;
   s.contact_iterations = static_cast<int>(t.get_integer("contact_iterations", bound, 1, 1000));
   s.iterations = static_cast<int>(t.get_integer("iterations", s.iterations, 1, 1000));
+  s.work = static_cast<int>(t.get_integer("work", s.work, 0, 1000000));
   s.residual_target = t.get_number("residual_target", s.residual_target, between(1e-12, 1));
   s.implicitness = t.get_number("implicitness", s.implicitness, between(0, 1));
   s.linearisation = t.get_choice("linearisation", s.linearisation,

@@ -76,6 +76,8 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   for (std::size_t k = 0; k < most_threads; ++k) {
     trial_.emplace_back(most_vertices);
     own_drag_.emplace_back(most_vertices);
+    in_knot_.emplace_back(most_vertices);
+    last_step_.emplace_back(most_vertices);
   }
 }
 
@@ -528,7 +530,7 @@ void CoupledStep::place_trial(const ThreadSystem* systems, std::size_t count, do
 }
 
 double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept {
-  for (std::size_t k = 0; k < count; ++k) std::fill_n(own_drag_[k].begin(), strands[k].vertices, 0.0);
+  for (std::size_t k = 0; k < count; ++k) std::fill_n(in_knot_[k].begin(), strands[k].vertices, 0);
   const double margin = kChosenMargin * thickest(strands, count);
   double worst = 0;
   const auto mark = [&](std::uint32_t k, std::uint32_t edge) {
@@ -537,7 +539,7 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
     for (std::ptrdiff_t i = static_cast<std::ptrdiff_t>(edge) - 1; i <= static_cast<std::ptrdiff_t>(edge) + 2; ++i) {
       if (!s.closed && (i < 0 || i >= n)) continue;
       const auto v = static_cast<std::size_t>((i + n) % n);
-      own_drag_[k][v] = 1;
+      in_knot_[k][v] = 1;
       worst = std::max(worst, systems[k].imbalance_at(v));
     }
   };
@@ -547,6 +549,27 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
     if (row.of == Row::Of::strands) mark(c.pair.strand_b, c.pair.edge_b);
   });
   return worst;
+}
+
+// Among tissue: moves near contacts that turn back ask for more drag there, moves that go on as before for less.
+void CoupledStep::steer_knot_drag(const ThreadSystem* systems, const Strand* strands, std::size_t count,
+                                  bool first) noexcept {
+  double along = 0, now = 0, before = 0;
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t i = 0; i < strands[k].vertices; ++i) {
+      const Vector3d step = systems[k].step_of(i);
+      if (in_knot_[k][i]) {
+        along += step.dot(last_step_[k][i]);
+        now += step.squaredNorm();
+        before += last_step_[k][i].squaredNorm();
+      }
+      last_step_[k][i] = step;
+    }
+  if (first) return;
+  if (along < 0 && now > kBackAndForth * kBackAndForth * before)
+    knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
+  else if (along > kOnward * std::sqrt(now * before))
+    knot_drag_ = std::max(knot_drag_ / kDragGrowth, kLeastDrag);
 }
 
 // A place glides towards where the thread comes nearer to the body, and the force with it. Of a sharp body that holds
@@ -672,7 +695,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double moved_before = 0, gone = 0;        // the move before the last, all moves of the step, at most [mm]
   double over = 0;                          // of the last move, over what is trusted
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
-  bool still = false, cut = false;
+  double work = 0;                          // so far
+  bool still = false, cut = false, worked = false;
   int blocked = 0;
   bool among_tissue = false;
   visit_soft([&](const SoftBody&) { among_tissue = true; });
@@ -680,7 +704,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   const rod::Hessian derivative = among_tissue ? rod::Hessian::exact : rod::Hessian::positive;
 
   for (int iteration = 0;; ++iteration) {
-    const bool last = still || blocked > kMostBlocked || iteration == settings.step.iterations;
+    const bool last = still || blocked > kMostBlocked || worked || iteration == settings.step.iterations;
     ThreadSystem::Imbalance worst;
     double load = 0, rounding = 0;
     for (std::size_t k = 0; k < count; ++k) {
@@ -747,10 +771,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
-      const bool by_drag = in_knots < kPoorDrag * drag_force || (among_tissue && in_knots <= enough);
-      if (in_knots > kPoorBalance * knots_before && !by_drag)
+      const bool by_drag = in_knots < kPoorDrag * drag_force;
+      if (!among_tissue && in_knots > kPoorBalance * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
-      else if (in_knots < kGoodBalance * knots_before || by_drag)
+      else if (!among_tissue && (in_knots < kGoodBalance * knots_before || by_drag))
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);
     }
     knots_before = in_knots;
@@ -778,8 +802,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].ask_for(asked);
       const double knot_drag = in_force(knot_drag_) * load / (diameter * kKnotVertices);
       knot_drag_used = std::max(knot_drag_used, knot_drag);
-      for (std::size_t i = 0; i < strands[k].vertices; ++i)
-        if (own_drag_[k][i] > 0) own_drag_[k][i] = knot_drag;
+      for (std::size_t i = 0; i < strands[k].vertices; ++i) own_drag_[k][i] = in_knot_[k][i] ? knot_drag : 0.0;
       systems[k].linearise(drag, own_drag_[k].data());
       systems[k].solve();
     }
@@ -791,7 +814,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     stage(StepStage::integrate);
     couple(systems, strands, count, settings, executor, stage, out);
     ++out.iterations;
+    work += static_cast<double>(rows_.size()) + kWorkWithout;
+    worked = among_tissue && motion == 1 && work >= settings.most_work;
 
+    if (among_tissue) steer_knot_drag(systems, strands, count, iteration == 0);
     double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
       rest = std::max(rest, problems[k].model->rest_length);
@@ -799,7 +825,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         sum += systems[k].step_of(i).sum();
         const double far = systems[k].step_of(i).norm();
         furthest = std::max(furthest, far);
-        if (own_drag_[k][i] > 0) knots_moved = std::max(knots_moved, far);
+        if (in_knot_[k][i]) knots_moved = std::max(knots_moved, far);
       }
       for (const HeldVertex& h : problems[k].drive->held) led = std::max(led, systems[k].step_of(h.vertex).norm());
     }
@@ -823,6 +849,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double over_slid = most_slid / (kMostSlid * diameter);
     const double too_far = std::max(furthest / most_move, over_slid);
     double fraction = too_far > 1 ? 1 / too_far : 1;
+    // Moves that are led are over: a move leaps if it is much longer than the one before, and what the last one of all
+    // leaves nobody mends in this step.
+    if (among_tissue && iteration > 0 && motion == 1) {
+      const bool ends = worked || iteration + 1 == settings.step.iterations;
+      const double most = std::max((ends ? 1 : kMostLeap) * moved_before, kMostRest * diameter);
+      fraction = std::min(fraction, most / std::max(furthest, most));
+    }
     visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
     // Drag does not shorten what hands lead: it would stretch the thread behind them.
     over = std::max(furthest / std::max(most_move, kLedMove * led), over_slid);

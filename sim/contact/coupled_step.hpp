@@ -43,6 +43,8 @@ namespace ligature::contact {
 struct CoupledSettings {
   StepSettings step;
   ConeSettings cone;
+  /// Among bodies that deform: linearisations, each as its coupled contacts and kWorkWithout more, at most.
+  double most_work = 1e300;
   double friction = 0;              ///< mu between strands
   double body_friction = 0;         ///< mu between strands and rigid bodies
   double soft_friction = 0;         ///< mu between strands and bodies that deform, rims of holes in them too
@@ -182,8 +184,10 @@ class CoupledStep {
   bool tissues_apart() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
               Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
-  /// Marks the vertices near contacts in own_drag_ and returns the largest imbalance among them [uN].
+  /// Marks the vertices near contacts in in_knot_ and returns the largest imbalance among them [uN].
   double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
+  /// @param first that this step moves
+  void steer_knot_drag(const ThreadSystem* systems, const Strand* strands, std::size_t count, bool first) noexcept;
   double safe_fraction(const Strand* strands, std::size_t count, double fraction,
                        const CoupledSettings& settings) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
@@ -225,9 +229,11 @@ class CoupledStep {
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;
   // Drags of the trust region: load over diameter; carried from step to step.
-  double drag_ = kLeastDrag;                   ///< of all vertices together, against moves that are too long
-  double knot_drag_ = kLeastDrag;              ///< of those near contacts, against linearisations that mislead
-  std::vector<std::vector<double>> own_drag_;  ///< of each vertex of each strand [uN/mm], knot_drag_ where it is not 0
+  double drag_ = kLeastDrag;                         ///< of all vertices together, against moves that are too long
+  double knot_drag_ = kLeastDrag;                    ///< of those near contacts, against linearisations that mislead
+  std::vector<std::vector<double>> own_drag_;        ///< of each vertex of each strand by knot_drag_ [uN/mm]
+  std::vector<std::vector<unsigned char>> in_knot_;  ///< those that it is of
+  std::vector<std::vector<Vector3d>> last_step_;     ///< of each vertex, as the last linearisation had it [mm]
   /// What part of how deep they are contacts with soft bodies ask for: where folds leave no room for it, the less.
   double recovered_ = 1;
   double soft_moved_ = 0;  ///< likewise a node of a soft body [mm]

@@ -72,10 +72,15 @@ inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
 inline constexpr double kDragGrowth = 4;      ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
-// Likewise of vertices near contacts, from what a move leaves of the imbalance there.
+// Likewise of vertices near contacts: between strands alone from what a move leaves of the imbalance there, ...
 inline constexpr double kPoorBalance = 0.5;   ///< more than this part asks for more drag, ...
 inline constexpr double kPoorDrag = 4;        ///< ... unless it is less than so many times the force of the drag itself
 inline constexpr double kGoodBalance = 0.25;  ///< less than this part lets it go down
+// ... and among tissue by how a move lies to the one before.
+inline constexpr double kBackAndForth = 0.5;  ///< a move back that is more than this part of it asks for more drag
+inline constexpr double kOnward = 0.5;        ///< cosine between both, from which on it lets it go down
+inline constexpr double kMostLeap = 2;        ///< among tissue: length of a move over that of the one before
+inline constexpr double kWorkWithout = 20;    ///< contacts' worth of all else in a linearisation
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
 inline constexpr double kForcing = 0.02;
 inline constexpr double kLeastConeTarget = 1e-10;

@@ -285,6 +285,7 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
   c.range("friction.thread_thread", params.friction.thread_thread, 0, 10, "0.3 is usual");
   c.range("friction.thread_tissue", params.friction.thread_tissue, 0, 10, "0.1 is usual");
   c.range("solver.iterations", params.solver.iterations, 1, 1000, "8 is usual");
+  c.range("solver.work", params.solver.work, 0, 1000000, "240 suits a suture");
   c.range("solver.residual_target", params.solver.residual_target, 1e-12, 1, "1e-6 is usual");
   c.positive("motion_scale", params.motion_scale, "world travel per travel of the hand");
   c.not_negative("lost_release_s", params.lost_release_s, "0.3 is usual");

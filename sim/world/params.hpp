@@ -218,8 +218,11 @@ struct SolverParams {
   /// the thesis's.
   enum class Contact : std::uint8_t { standard, nncg, pgs, none };  ///< none: they pass through each other
   Contact contact = Contact::standard;
-  int contact_iterations = 60;    ///< bound for one contact problem (10 in the thesis)
-  int iterations = 50;            ///< bound for one step, in linear solves; 1 = one linearisation, as the thesis does
+  int contact_iterations = 60;  ///< bound for one contact problem (10 in the thesis)
+  int iterations = 50;          ///< bound for one step, in linear solves; 1 = one linearisation, as the thesis does
+  /// Bound for one step among tissue, in what its linear solves cost: each as the contacts coupled in it and 20 more; a
+  /// motion that hands lead is always made, and answered once. 0: none but `iterations`.
+  int work = 0;
   double residual_target = 1e-9;  ///< force imbalance over the forces that act
   double implicitness = 1;        ///< lambda: forces are taken as lambda F(end of step) + (1 - lambda) F(start)
   /// scalar: the VRIPHYS paper's simplification (tangents frozen, stiffness the same in all directions), to compare.

@@ -53,6 +53,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) problems[k] = problem_of(threads[k]);
   const contact::CoupledSettings how{.step = settings,
                                      .cone = cone_settings,
+                                     .most_work = params.solver.work > 0 ? params.solver.work : 1e300,
                                      .friction = params.friction.thread_thread,
                                      .body_friction = params.friction.thread_obstacle,
                                      .soft_friction = params.friction.thread_tissue,

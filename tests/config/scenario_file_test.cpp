@@ -256,14 +256,15 @@ TEST(ScenarioFile, WhatARunNeedsIsRead) {
   EXPECT_EQ(plain->capacity.vertices, 4096u);
   const auto& solver = plain->params.solver;
   EXPECT_EQ(solver.iterations, 50);
+  EXPECT_EQ(solver.work, 0);
   EXPECT_EQ(solver.residual_target, 1e-9);
   EXPECT_EQ(solver.implicitness, 1.0);
   EXPECT_EQ(solver.linearisation, world::SolverParams::Linearisation::full);
-  const auto s =
-      parse_scenario("title = \"a\"\nduration_s = 5\nuntil = \"rest\"\nrest_speed_mm_per_s = 1e-3\n" + thread +
-                         "[output]\nevery_s = 0.1\n[capacity]\nvertices = 65536\n[solver]\ncontact = \"default\"\n"
-                         "iterations = 1\nresidual_target = 1e-5\nimplicitness = 0.5\nlinearisation = \"scalar\"\n",
-                     "f.toml");
+  const auto s = parse_scenario(
+      "title = \"a\"\nduration_s = 5\nuntil = \"rest\"\nrest_speed_mm_per_s = 1e-3\n" + thread +
+          "[output]\nevery_s = 0.1\n[capacity]\nvertices = 65536\n[solver]\ncontact = \"default\"\n"
+          "iterations = 1\nwork = 240\nresidual_target = 1e-5\nimplicitness = 0.5\nlinearisation = \"scalar\"\n",
+      "f.toml");
   ASSERT_TRUE(s) << s.error().message;
   EXPECT_EQ(s->title, "a");
   EXPECT_EQ(s->duration_s, 5.0);
@@ -272,6 +273,7 @@ TEST(ScenarioFile, WhatARunNeedsIsRead) {
   EXPECT_EQ(s->output_every_s, 0.1);
   EXPECT_EQ(s->capacity.vertices, 65536u);
   EXPECT_EQ(s->params.solver.iterations, 1);
+  EXPECT_EQ(s->params.solver.work, 240);
   EXPECT_EQ(s->params.solver.residual_target, 1e-5);
   EXPECT_EQ(s->params.solver.implicitness, 0.5);
   EXPECT_EQ(s->params.solver.linearisation, world::SolverParams::Linearisation::scalar);

@@ -194,6 +194,7 @@ std::vector<Section> settings(Random& random) {
   solver.maybe("contact", in_quotes(pick<std::string>(random, {"default", "nncg", "pgs"})));
   solver.maybe("contact_iterations", std::to_string(1 + below(random, 1000)));
   solver.maybe("iterations", std::to_string(1 + below(random, 1000)));
+  solver.maybe("work", std::to_string(below(random, 1000)));
   solver.number("residual_target", 1e-12, 1e-3);
   solver.number("implicitness", 0, 1);
   solver.maybe("linearisation", in_quotes(chance(random, 0.5) ? "full" : "scalar"));

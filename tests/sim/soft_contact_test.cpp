@@ -210,6 +210,23 @@ TEST(SoftBody, ConvergesWhetherItIsSoftOrStiff) {
   }
 }
 
+TEST(SoftBody, WhatBoundedWorkLeavesOfAStepTheNextOnesMakeGood) {
+  constexpr double kPull = 400, kSpring = 5000;  // [uN], [uN/mm]
+  Bench b(Bench::nylon(over(1.06, 1.5), 0.1, 0.1), SprungMesh(drum(1, 0.5, 48), kSpring, 10));
+  b.thread.drive.load.front() = b.thread.drive.load.back() = {0, 0, -kPull};
+  b.settings.most_work = 1;
+  int unconverged = 0;
+  for (int i = 0; i < 400; ++i) {
+    b.step();
+    EXPECT_EQ(b.last.motion, 1.0);
+    EXPECT_LE(b.last.iterations, 1);
+    EXPECT_GT(b.nearest(), 0);
+    unconverged += b.last.converged ? 0 : 1;
+  }
+  EXPECT_GT(unconverged, 0);
+  EXPECT_NEAR(b.body.displacement().z(), -2 * kPull / kSpring, 0.002 * kPull / kSpring);
+}
+
 TEST(SoftBody, HitByAFastThreadOrHittingOneIsNeverEntered) {
   for (const double diameter : {0.025, 0.1}) {
     std::vector<Vec3> points{{-3, 0, 1.5}, {3, 0, 1.5}};
