@@ -39,7 +39,7 @@ void JudgedRun::look(const world::World& world, const world::WorldParams& params
 }
 
 void JudgedRun::finish(const world::World& world, const std::string& throws) {
-  for (int i = 0; i < 2; ++i) exercise_.tied(throws);  // no other answer will come
+  for (int i = 0; i < exercise::Exercise::kAnswersToTheEnd; ++i) exercise_.tied(throws);  // no other answer will come
   world.snapshot(scene_);
   gap_mm_ = gap_.of(scene_);
   world.facts(facts_);

@@ -32,7 +32,6 @@ constexpr std::array<std::string_view, kFaults> kFaultTexts{"wrong vessel pierce
                                                             "cut through the stitch"};
 constexpr std::array<std::string_view, 5> kStateNames{"waiting", "running", "paused", "passed", "failed"};
 
-constexpr int kNamedInARow = 2;  // answers that a knot's name is believed after
 constexpr std::array<std::string_view, 4> kThrowKnots{"3_1", "5_1", "7_1", "9_1"};  // with one wrap, two, ...
 
 template <class E>
@@ -148,6 +147,8 @@ void Exercise::reset() noexcept {
   picked_up_ = false;
   unheld_s_ = 0;
   pulled_ = 0;
+  cut_s_ = 0;
+  named_since_cut_ = 0;
   if (goal_.at_once) start();
 }
 
@@ -158,6 +159,7 @@ void Exercise::tied(std::string_view throws) noexcept {
     std::copy_n(throws.data(), named_size_, named_.data());
     named_in_a_row_ = 0;
   }
+  if (cut_s_ > 0) ++named_since_cut_;
   if (++named_in_a_row_ < kNamedInARow) return;
   named_in_a_row_ = kNamedInARow;
   knot_ = named_;
@@ -267,11 +269,16 @@ void Exercise::judge_knot(const SceneFacts& facts, double step_s) noexcept {
       knot_size_ > 0 && !begins(goal_.throws, knot()) && !settles_ && !(by_both && slides());
 }
 
-void Exercise::judge_cut(const SceneFacts& facts) noexcept {
+// Of a cut while the knot is to be finished nothing is said before its name is that of a scene after the cut, and not
+// while its throws may set.
+void Exercise::judge_cut(const SceneFacts& facts, double step_s) noexcept {
   std::size_t pieces = 0;
   for (const FactThread& t : facts.threads) pieces += t.origin == goal_.thread ? 1 : 0;
   if (pieces < 2) return;
+  cut_s_ += step_s;
   const bool joined = stitches_[0].whole && stitches_[1].whole && stitches_[0].thread == stitches_[1].thread;
+  const bool wrong = knot() != goal_.throws && named_since_cut_ >= kAnswersToTheEnd && !settles_;
+  if (p_.step == Step::last_throw && joined && !wrong && cut_s_ <= goal_.settles_s) return;
   if (p_.step < Step::cut)
     blame(Fault::cut_early);
   else if (!joined)
@@ -343,7 +350,7 @@ void Exercise::look(const SceneFacts& facts, double step_s, double gap_mm) noexc
   judge_holes(facts);
   if (p_.state != State::running) return;
   judge_hands(facts, step_s);
-  judge_cut(facts);
+  judge_cut(facts, step_s);
   if (p_.state != State::running) return;
   judge_knot(facts, step_s);
   for (std::size_t f = 0; f < kFaults; ++f)

@@ -8,7 +8,8 @@
 ///
 /// A knot whose throws slide, but which flat would be the one asked for, is not wrong while both hands draw it up
 /// (which end is straight is how it is being pulled), nor for a while after they let go, in which its loops set; the
-/// exercise is not passed before it is flat.
+/// exercise is not passed before it is flat. A cut is judged by the knot that was cut: one that has not been named yet, or
+/// is setting, is waited for.
 ///
 /// Steps are passed in their order. A stitch counts while it is there: a needle that is pulled back out makes the step
 /// undone, and it is the one to do again. A hole goes from outside into the lumen or out of it by the two surfaces that
@@ -86,6 +87,11 @@ struct Progress {
 
 class Exercise {
  public:
+  /// Answers in a row that a knot's name is believed after.
+  static constexpr int kNamedInARow = 2;
+  /// The same, where the first of them may be of a scene before what is asked about.
+  static constexpr int kAnswersToTheEnd = kNamedInARow + 1;
+
   explicit Exercise(Goal goal);
 
   // ---- the trainee's controls
@@ -116,7 +122,7 @@ class Exercise {
   void judge_knot(const SceneFacts& facts, double step_s) noexcept;
   bool slides() const noexcept { return knot().find('S') != std::string_view::npos; }
   std::string_view flat() const noexcept { return {flat_.data(), flat_size_}; }
-  void judge_cut(const SceneFacts& facts) noexcept;
+  void judge_cut(const SceneFacts& facts, double step_s) noexcept;
   void pass_or_undo(const SceneFacts& facts) noexcept;
   bool holds(Step step, const SceneFacts& facts) const noexcept;
   void blame(Fault fault) noexcept;
@@ -135,6 +141,8 @@ class Exercise {
   bool at_last_ = true;  ///< where the needle is, or was
   bool picked_up_ = false;
   double unheld_s_ = 0;
+  double cut_s_ = 0;  ///< for so long the thread has been in pieces
+  int named_since_cut_ = 0;
   int pulled_ = 0;  ///< looks in a row with a hole that tears
   FixedVector<Event, 32> events_;
   std::size_t events_taken_ = 0;

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "appliance/rt/rt_section.hpp"
@@ -293,6 +294,7 @@ TEST(Exercise, WaitsForAKnotThatSetsAfterItWasCut) {
       EXPECT_EQ(s.judge.progress().steps[static_cast<std::size_t>(Step::last_throw)].undone, 0u);
       continue;
     }
+    for (int i = 0; i < 3; ++i) s.judge.tied("SxS");
     s.look(210);
     EXPECT_EQ(s.judge.progress().state, State::failed);
     EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
@@ -312,8 +314,36 @@ TEST(Exercise, DoesNotTakeHitchesForAKnotThatWasNeverFlat) {
   EXPECT_EQ(s.judge.progress().step, Step::last_throw);
   s.cut_needle(69);
   s.look();
+  for (int i = 0; i < 3; ++i) s.judge.tied("SxS");
+  s.look(690);
+  EXPECT_EQ(s.judge.progress().state, State::running) << "it may set";
+  s.look(20);
   EXPECT_EQ(s.judge.progress().state, State::failed);
   EXPECT_EQ(s.judge.progress().fault, Fault::cut_early);
+}
+
+TEST(Exercise, JudgesACutByTheKnotThatWasCut) {
+  for (const std::string_view knot : {"1=1", "1", "SxS"}) {
+    Scene s;
+    s.stitch();
+    s.pull(70);
+    s.tied("1");
+    s.look();
+    if (knot == "SxS") s.tied(knot);
+    s.look();
+    s.cut_needle(69);
+    s.cut_tail(6);
+    s.look();
+    s.judge.tied("1");  // is of a scene before the cut
+    s.look();
+    s.judge.tied(knot == "SxS" ? "1=1" : knot);
+    s.look();
+    EXPECT_EQ(s.judge.progress().state, State::running) << knot << ": one answer is none";
+    s.judge.tied(knot == "SxS" ? "1=1" : knot);
+    s.look();
+    EXPECT_EQ(s.judge.progress().state, knot == "1" ? State::failed : State::passed) << knot;
+    EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::cut_early)], knot == "1" ? 1u : 0u) << knot;
+  }
 }
 
 TEST(Exercise, LetsASingleThrowSlide) {
