@@ -103,6 +103,7 @@ double Obstacle::travel() const noexcept {
 
 double Obstacle::most_against(const Vector3d& d, double part) const noexcept {
   const Vector3d one = d - part * moved_;
+  if (shape_ == Shape::plane) return std::abs(normal_.dot(one));
   if (shape_ != Shape::cone) return one.norm();
   return std::sqrt(std::max(one.squaredNorm(), (one - part * turned_).squaredNorm()));
 }

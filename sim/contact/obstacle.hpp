@@ -60,7 +60,7 @@ class Obstacle {
   /// its axis: it does not spin.
   Vector3d moved(const Vector3d& p, double at) const noexcept;
   double travel() const noexcept;  ///< the furthest that a place of it moves in the step [mm]
-  /// The most that a point which moves by d moves against any place of it, while it makes this part of the step.
+  /// The most that a point which moves by d can come nearer to any place of it, while it makes this part of the step.
   double most_against(const Vector3d& d, double part) const noexcept;
   const Vector3d& shift() const noexcept { return shift_; }  ///< since the beginning
 

@@ -339,6 +339,26 @@ TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
   EXPECT_GT(stopped, 100);
 }
 
+TEST(ObstacleGuard, LetsAThreadGoAlongAPlaneAsFarAsItLikes) {
+  const Obstacle plane = Obstacle::plane({0, 0, 0}, Vector3d(0.6, 0, 0.8));
+  const Vector3d along(0.8, 0, -0.6), out(0.6, 0, 0.8);
+  const Vector3d x[2] = {0.0125 * out, 0.0125 * out + 0.05 * along};
+  const contact::Strand strand{x, 2, false, 0.0125, 0.05};
+  const Obstacle* all[1] = {&plane};
+  for (const double lift : {0.0, -1e-3, 1e-3}) {
+    const Vector3d x1[2] = {x[0] + 50 * along + lift * out, x[1] + 50 * along};
+    const Vector3d* ends[1] = {x1};
+    const auto v = contact::look(&strand, 1, ends, {all, 1, 0});
+    EXPECT_EQ(v.looked_at, 1u);
+    EXPECT_EQ(v.found, 0u) << lift;
+  }
+  const Vector3d x1[2] = {x[0] + 50 * along - 0.02 * out, x[1] + 50 * along};
+  const Vector3d* ends[1] = {x1};
+  const auto v = contact::look(&strand, 1, ends, {all, 1, 0});
+  EXPECT_EQ(v.found, 1u);
+  EXPECT_NEAR(v.fraction, 0.6, 0.05) << "where it would have come to the surface, all but what is kept";
+}
+
 // What has no contact cannot be pushed off: were it looked at, it would stop everything for good.
 TEST(ObstacleGuard, StopsNoEdgeOfWhichAVertexIsSpared) {
   std::vector<Vector3d> x;
