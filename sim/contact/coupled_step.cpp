@@ -661,7 +661,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                   StageWatch stage) noexcept {
   strands_ = strands;
   stops_.begin(strands, count);
-  stops_.add_to(strands, tools_.strands(), bodies_, soft_contacts_.contacts(), tools_.contacts(),
+  stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), soft_contacts_.contacts(), tools_.contacts(),
                 tissue_contacts_.contacts());
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
@@ -731,7 +731,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
-      stops_.add_to(strands, tools_.strands(), bodies_, soft_contacts_.contacts(), tools_.contacts(),
+      stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), soft_contacts_.contacts(), tools_.contacts(),
                     tissue_contacts_.contacts());
     }
     tools_.clear_forces();

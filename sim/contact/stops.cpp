@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/contact/rings.hpp"
 #include "sim/contact/segment_triangle.hpp"
 
 namespace ligature::contact {
@@ -94,8 +95,8 @@ void Stops::add_to(StateHash& hash) const noexcept {
 }
 
 void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, const Bodies& bodies,
-                   std::vector<BodyContact>& with_strands, std::vector<BodyContact>& with_tools,
-                   std::vector<TissueContact>& between_tissues) noexcept {
+                   const std::vector<Passage>& passages, std::vector<BodyContact>& with_strands,
+                   std::vector<BodyContact>& with_tools, std::vector<TissueContact>& between_tissues) noexcept {
   std::erase_if(known_, [&](Stop& s) {
     const TriangleMesh& mesh = bodies.soft_of(s.at.body)->surface();
     const Corners b = corners(mesh, s.at.triangle);
@@ -130,7 +131,10 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
     const Strand& strand = s.of == Of::tool ? tools[s.at.strand] : strands[s.at.strand];
     std::vector<BodyContact>& list = s.of == Of::tool ? with_tools : with_strands;
     const Vector3d &p = strand.x[s.at.edge], &q = strand.x[strand.next(s.at.edge)];
-    const SegmentTriangle near = closest(p + s.at.from * (q - p), p + s.at.to * (q - p), b.at[0], b.at[1], b.at[2]);
+    double from = s.at.edge + s.at.from, to = s.at.edge + s.at.to;
+    if (s.of == Of::thread && !outside(passages, s.at.strand, s.at.body, from, to)) return true;
+    from -= s.at.edge, to -= s.at.edge;
+    const SegmentTriangle near = closest(p + from * (q - p), p + to * (q - p), b.at[0], b.at[1], b.at[2]);
     if (!place(near.distance, near.on_segment - near.on_triangle, near.on_triangle)) return true;
     if (list.size() == list.capacity()) return true;
     c.pair = {s.at.strand, s.at.edge, kNoStrand, s.at.body};

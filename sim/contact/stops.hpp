@@ -40,10 +40,12 @@ class Stops {
   std::size_t size() const noexcept { return known_.size(); }
 
   /// Where they are now, behind the contacts of their sort; those that have come apart are forgotten. Contacts that do
-  /// not fit are left out. @param tools strands of tools. @rt O(stops^2), no allocation
+  /// not fit are left out, as is what has come into a passage since: what draws through a hole would be held at its
+  /// rim.
+  /// @param tools strands of tools. @rt O(stops^2), no allocation
   void add_to(const Strand* strands, const std::vector<Strand>& tools, const Bodies& bodies,
-              std::vector<BodyContact>& with_strands, std::vector<BodyContact>& with_tools,
-              std::vector<TissueContact>& between_tissues) noexcept;
+              const std::vector<Passage>& passages, std::vector<BodyContact>& with_strands,
+              std::vector<BodyContact>& with_tools, std::vector<TissueContact>& between_tissues) noexcept;
   /// The forces that these have now, before contacts are found anew.
   void recall(const std::vector<BodyContact>& with_strands, const std::vector<BodyContact>& with_tools,
               const std::vector<TissueContact>& between_tissues) noexcept;

@@ -385,6 +385,7 @@ struct OverRim {
   std::vector<Vector3d> x{{0, -0.1, 0}, {0, 0.1, 0}};
   std::vector<BodyContact> threads, tools;
   std::vector<TissueContact> tissues;
+  std::vector<Passage> passages;
 
   explicit OverRim(double height) {
     threads.reserve(8), tools.reserve(8), tissues.reserve(8);
@@ -399,7 +400,7 @@ struct OverRim {
   const StrandContact& add(Stops& stops) {
     threads.clear();
     const Strand s = strand();
-    stops.add_to(&s, {}, bodies(), threads, tools, tissues);
+    stops.add_to(&s, {}, bodies(), passages, threads, tools, tissues);
     static const StrandContact none;
     return threads.empty() ? none : threads[0].contact;
   }
@@ -454,6 +455,28 @@ TEST(Stops, WhatAGuardStoppedIsAContactUntilItIsApart) {
   Strand anew = scene.strand();
   anew.division = s.division + 1;
   stops.begin(&anew, 1);
+  EXPECT_EQ(stops.size(), 0u);
+}
+
+// A needle that was stopped as its point went in would press on the rim of its own hole.
+TEST(Stops, WhatHasComeIntoAPassageIsStoppedNoMore) {
+  OverRim scene(1e-3);
+  Stops stops(16);
+  const Strand s = scene.strand();
+  stops.found().push_back({0, 0, 0, scene.triangle(), 2.5e-3});
+  stops.keep(Stops::Of::thread, &s);
+  const double at = scene.add(stops).sa;
+  ASSERT_EQ(scene.threads.size(), 1u);
+  scene.passages = {{0, 0, -1, at + 0.2, 0}};
+  const double beside = scene.add(stops).sa;
+  ASSERT_EQ(scene.threads.size(), 1u) << "what of the edge is outside yet may still meet it";
+  EXPECT_GE(beside, at + 0.2);
+  scene.passages = {{0, 1, -1, 2, 0}};
+  scene.add(stops);
+  EXPECT_EQ(scene.threads.size(), 1u) << "through another body";
+  scene.passages = {{0, 0, -1, 2, 0}};
+  scene.add(stops);
+  EXPECT_EQ(scene.threads.size(), 0u);
   EXPECT_EQ(stops.size(), 0u);
 }
 
