@@ -50,10 +50,10 @@ double potential(const Constraint& constraint, const Vector3d& c, double bound) 
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   if (constraint.kind == Constraint::Kind::grip) return huber(trial.norm(), bound, constraint.k);
   const Vector3d& n = constraint.normal;
-  const double trial_normal = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
+  const double k = constraint.stiffer * constraint.k;
+  const double trial_normal = n.dot(constraint.force) - k * (gap(constraint, c) + constraint.slack);
   const double normal_force = constraint.engaged ? std::abs(trial_normal) : std::max(0.0, trial_normal);
-  return huber(normal_force, constraint.most, constraint.k) +
-         huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
+  return huber(normal_force, constraint.most, k) + huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
 }
 
 Response respond(Constraint& constraint, const Vector3d& c) noexcept {
@@ -72,13 +72,15 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
     constraint.direction.setZero();
     return out;
   }
-  const double normal_force = n.dot(constraint.force) - constraint.k * (gap(constraint, c) + constraint.slack);
+  out.lack = gap(constraint, c) + constraint.slack;
+  const double k = constraint.stiffer * constraint.k;
+  const double normal_force = n.dot(constraint.force) - k * out.lack;
   out.active = true;
   const Matrix3d nn = n * n.transpose();
   out.force = std::min(normal_force, constraint.most) * n;
   // Where the body gives way, the secant: a tangent of zero would send the thread to the moon.
-  out.stiffness = constraint.k * std::min(1.0, constraint.most / std::max(normal_force, 1e-300)) * nn;
-  if (normal_force <= 0) out.stiffness = constraint.k * nn;
+  out.stiffness = k * std::min(1.0, constraint.most / std::max(normal_force, 1e-300)) * nn;
+  if (normal_force <= 0) out.stiffness = k * nn;
   const double bound =
       constraint.sliding ? constraint.friction * n.dot(constraint.force) : std::numeric_limits<double>::infinity();
   project(constraint, trial - n.dot(trial) * n, bound, Matrix3d::Identity() - nn, out);
@@ -97,7 +99,7 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const Ve
   }
   if (!c.engaged) {
     c.engaged = gap_now + c.slack < 0;
-    c.sliding = false;
+    c.sliding = c.engaged;
     return c.engaged;
   }
   const Vector3d balanced = r.force - r.stiffness * moved;
@@ -111,7 +113,13 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const Ve
   c.sliding = sliding;
   c.force = normal * c.normal + (size > bound ? bound / size : 1.0) * across;
   c.k = std::clamp(c.force.norm() / kContactSoftness, c.k, std::min(100 * c.k, kMostStiffness));
-  return changed;
+  // The thread is stiffer than that: a solve left most of what was lacking.
+  const double lack = std::abs(gap_now + c.slack), k = c.stiffer * c.k;
+  const double rounding = 16 * std::numeric_limits<double>::epsilon() * c.anchor.norm();
+  const bool slow = fraction == 1.0 && engaged && !changed && k < kMostStiffness && lack > rounding &&
+                    lack > kSlowGap * std::abs(r.lack) && k * lack > kSmallChange * normal;
+  if (slow) c.stiffer *= kStiffer;
+  return changed || slow;
 }
 
 }  // namespace ligature::contact

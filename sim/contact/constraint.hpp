@@ -13,7 +13,10 @@
 /// u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
 /// force P(f - k u) and then makes it the new f (method of multipliers [Rockafellar 1976]), so that neither penetration
 /// nor creep is left over at convergence, whatever k. k follows the force so that f/k stays about `softness`. For a
-/// frozen bound mu f_n each such step minimises a convex function; the bound is refreshed with f_n in each.
+/// frozen bound mu f_n each such step minimises a convex function; the bound is refreshed with f_n in each. Where the
+/// thread resists a change of the normal force more than k does (bends of few edges), the multiplier would come no
+/// nearer than a part of k over that stiffness in each: there the normal force has an augmentation of its own. Friction
+/// has not: what slides by rounding over so stiff a spring would not stick.
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>
@@ -37,6 +40,7 @@ struct Constraint {
   double most = 1e6;            ///< normal force at which a contact gives way [uN]
   double bound = 0;             ///< of a grip [uN]
   double k = 1;                 ///< augmentation; of a grip the stiffness of the pads [uN/mm]
+  double stiffer = 1;           ///< times k: augmentation of the normal force
   Vector3d force{0, 0, 0};      ///< multiplier: force on the thread, of a grip zero      W [uN]
   Vector3d direction{0, 0, 0};  ///< of the last slip; zero when it stuck
   bool flipped = false;         ///< slip reversed during this step: the secant is used instead of the tangent
@@ -51,6 +55,7 @@ struct Response {
   Vector3d force;
   Matrix3d stiffness;
   double bound = 0;     ///< of the part that can slip [uN]
+  double lack = 0;      ///< of a contact's distance from what it keeps, if it touches; negative inside [mm]
   bool active = false;  ///< touches (contact) or holds (grip)
   bool sliding = false;
 };
@@ -59,7 +64,8 @@ struct Response {
 Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 
 /// After a solve that moved the place by `moved`, of which `fraction` was made: the force that it balanced becomes the
-/// constraint's. True when the constraint changes to another case of its law. @param gap_now gap() there [mm]
+/// constraint's. True when the constraint changes to another case of its law, or is made stiffer because the solve left
+/// most of what it lacked. @param gap_now gap() there [mm]
 bool move_multiplier(Constraint& constraint, const Response& response, double fraction, const Vector3d& moved,
                      double gap_now) noexcept;
 

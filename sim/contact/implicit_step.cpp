@@ -192,7 +192,8 @@ StepOutcome ImplicitStep::run(ThreadSystem& s, const StepSettings& settings) noe
     std::copy_n(trial_.begin(), n, state.x.begin());
     if (stride == 4) std::copy_n(trial_theta_.begin(), model.edges(), theta.begin());
     if (moving) s.place_held();
-    still = !moving && fraction * furthest < kStill * model.rest_length;
+    still = !moving && fraction * furthest < kStill * model.rest_length &&
+            imbalance.multiplier <= kMostLeft * s.load() + rounding;
     if (s.move_multipliers(fraction)) still = false;
   }
 }

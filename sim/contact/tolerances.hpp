@@ -5,6 +5,9 @@ namespace ligature::contact {
 
 inline constexpr double kContactSoftness = 1e-5;  ///< first estimate of force / k: what one iteration may leave [mm]
 inline constexpr double kMostStiffness = 1e9;     ///< of an augmentation [uN/mm]
+inline constexpr double kSlowGap = 0.25;          ///< of what a contact lacked: a solve that leaves more ...
+inline constexpr double kStiffer = 10;            ///< ... makes it so much stiffer, ...
+inline constexpr double kSmallChange = 1e-9;      ///< ... unless its force changes no more than this part
 inline constexpr double kMostBenchForce = 1e6;    ///< at which the bench gives way [uN]
 inline constexpr double kRecoverySpeed = 20.0;    ///< at which a penetration found at the start is pushed out [mm/s]
 inline constexpr double kGripGive = 0.02;         ///< of the pads: force / k of a grip that begins to slide [mm]

@@ -4,6 +4,8 @@
 /// down in nature, sticks and slides here like one that lies along it.
 #include "tests/sim/thread_scene.hpp"
 
+#include <tuple>
+
 namespace ligature::world {
 namespace {
 
@@ -22,7 +24,8 @@ struct Incline {
   }
 
   /// A straight thread that lies on the plane at this angle from downhill.
-  WorldParams scene(double angle, double step_s, Vec3 velocity = {}) const {
+  WorldParams scene(double angle, double step_s, Vec3 velocity = {}, double diameter = kDiameter,
+                    std::size_t segments = kSegments) const {
     WorldParams p = thread_world(step_s);
     p.gravity = {0, 0, -kGravity};
     p.friction.thread_obstacle = kMu;
@@ -30,8 +33,8 @@ struct Incline {
     plane.normal = normal;
     p.obstacles.push_back(plane);
     const Vec3 along = 0.5 * kLength * (std::cos(angle) * down + std::sin(angle) * across);
-    const Vec3 middle = 0.5 * kDiameter * normal;
-    ThreadParams t = nylon({middle - along, middle + along}, kDiameter, kSegments, 0);
+    const Vec3 middle = 0.5 * diameter * normal;
+    ThreadParams t = nylon({middle - along, middle + along}, diameter, segments, 0);
     t.inertial = true;
     t.velocity = velocity;
     p.threads.push_back(t);
@@ -87,6 +90,23 @@ TEST_P(OnAnIncline, SlidesAtTheRightAccelerationAboveIt) {
   }
 }
 
+// To 500 mm/s, a hundred diameters a step: nothing that moves along a plane comes nearer to it.
+TEST_P(OnAnIncline, A10_0ThreadSlidesAsItShouldThatFast) {
+  const double step_s = 0.005, time_s = 0.2, diameter = 0.025;
+  const Incline incline(std::atan(2 * kMu));
+  World world = make_world(incline.scene(GetParam(), step_s, {}, diameter, 100));
+  const Vec3 start = centre(world);
+  const int steps = static_cast<int>(time_s / step_s);
+  for (int i = 0; i < steps; ++i) {
+    const StepReport r = world.step({});
+    ASSERT_FALSE(r.flags & (step_not_converged | step_limited)) << i;
+    ASSERT_EQ(r.crossings_prevented, 0u) << i;
+  }
+  const double a = kGravity * (std::sin(incline.slope) - kMu * std::cos(incline.slope));
+  const double expected = 0.5 * a * step_s * step_s * steps * (steps + 1.0);
+  EXPECT_NEAR(dot(centre(world) - start, incline.down), expected, 0.001 * expected);
+}
+
 TEST_P(OnAnIncline, StartedAcrossASlopeOfItsAngleItEndsDownhillAtHalfTheSpeed) {
   const double speed = 1000, step_s = 0.002;
   const Incline incline(std::atan(kMu));
@@ -105,6 +125,39 @@ TEST_P(OnAnIncline, StartedAcrossASlopeOfItsAngleItEndsDownhillAtHalfTheSpeed) {
 
 // Along the slope, across it, and in between.
 INSTANTIATE_TEST_SUITE_P(Thread, OnAnIncline, testing::Values(0.0, 0.5 * std::numbers::pi, 0.7));
+
+/// A 10-0 thread that lies on a floor and is drawn along by its end.
+class OnAFloor : public testing::TestWithParam<std::tuple<double, double>> {};
+
+TEST_P(OnAFloor, AThreadDrawnByItsEndFollowsTaut) {
+  const auto [speed, step_s] = GetParam();
+  const double diameter = 0.025, length = 10, time_s = 0.2;
+  WorldParams p = thread_world(step_s);
+  p.gravity = {0, 0, -kGravity};
+  p.friction.thread_obstacle = 0.2;
+  p.obstacles.push_back({});
+  ThreadParams t = nylon({{0, 0, 0.5 * diameter}, {length, 0, 0.5 * diameter}}, diameter, 200, 4e-8);
+  t.clamps.push_back(clamp_at(Place::Kind::last, ClampParams::Hold::position));
+  t.clamps[0].velocity = {speed, 0, 0};
+  p.threads.push_back(t);
+  World world = make_world(p);
+  const int steps = static_cast<int>(std::lround(time_s / step_s));
+  for (int i = 0; i < steps; ++i) {
+    const StepReport r = world.step({});
+    ASSERT_FALSE(r.flags & (step_not_converged | step_limited)) << i;
+  }
+  const std::vector<Vec3> x = world.shape(0).x;
+  EXPECT_NEAR(x.back().x, length + speed * time_s, 1e-9) << "the hand has it";
+  EXPECT_NEAR(x.front().x, speed * time_s, 1e-3 * diameter);
+  for (const Vec3& at : x) {
+    EXPECT_NEAR(at.y, 0, 1e-6);
+    EXPECT_NEAR(at.z, 0.5 * diameter, 1e-3 * diameter);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Thread, OnAFloor,
+                         testing::Values(std::tuple{50.0, 0.005}, std::tuple{200.0, 0.005}, std::tuple{400.0, 0.005},
+                                         std::tuple{400.0, 0.001}));
 
 }  // namespace
 }  // namespace ligature::world
