@@ -38,12 +38,13 @@ std::size_t edge_at(const Strand& s, double u) noexcept {
 
 }  // namespace
 
-ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u) noexcept {
+ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u, bool behind) noexcept {
   if (!same) return {};
   if (!(a.rest_length > 0)) return {1, 0};
   const double least =
       std::numbers::pi * std::max(a.radius_near(edge_at(a, u)), b.radii ? 0.0 : b.radius) / a.rest_length;
   const double round = static_cast<double>(a.vertices);
+  if (behind && !a.node) return {-1e300, -least};
   if (!a.node) return {least, a.closed ? round - least : 1e300};
   // Edges of different lengths: how many parameters the arc is, from here on.
   const double* const end = a.node + a.edges() + 1;
@@ -58,6 +59,12 @@ ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u) noex
     const double before = *(next - 1);
     return static_cast<double>(next - 1 - a.node) + (to - before) / (*next - before) + rounds - u;
   };
+  if (behind) {
+    if (!(at > least)) return {1, 0};
+    const double to = at - least;
+    const double* const next = std::upper_bound(a.node, end, to);
+    return {-1e300, static_cast<double>(next - 1 - a.node) + (to - *(next - 1)) / (*next - *(next - 1)) - u};
+  }
   return {from_here(least), a.closed ? from_here(total - least) : 1e300};
 }
 

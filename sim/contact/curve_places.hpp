@@ -9,8 +9,9 @@ struct ArcLimits {
   double low = -1e300, high = 1e300;  ///< of v - u
   bool empty() const noexcept { return !(low <= high); }
 };
-/// @param u of the place on a @param same both are one strand
-ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u) noexcept;
+/// @param u of the place on a @param same both are one strand @param behind the other place comes before it, which is
+/// for open strands
+ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u, bool behind = false) noexcept;
 
 struct CurvePlaces {
   double u = 0, v = 0;      ///< parameters on a and b

@@ -136,11 +136,12 @@ double ahead(const Strand& strand, bool same, double u, double v) noexcept {
   return same && strand.closed && v < u ? v + static_cast<double>(strand.edges()) : v;
 }
 
-ArcLimits limits_of(const Strand& a, const Strand& b, bool same, double u) noexcept {
-  ArcLimits limits = arc_limits(a, b, same, u);
+ArcLimits limits_of(const Strand& a, const Strand& b, bool same, double u, bool behind) noexcept {
+  ArcLimits limits = arc_limits(a, b, same, u, behind);
   // What was one thread keeps its distance along it.
   const double ring = static_cast<double>(a.ring_edges);
-  if (same && !a.closed && ring > 0) limits.high = ring - limits.low;
+  if (same && !a.closed && ring > 0)
+    (behind ? limits.low : limits.high) = (behind ? -ring - limits.high : ring - limits.low);
   if (same || edges_along(a, 0, b, 0) == static_cast<std::size_t>(-1)) return limits;
   const double least = arc_limits(a, a, true, u).low;
   const double shift = static_cast<double>(a.first_edge) - static_cast<double>(b.first_edge);
@@ -148,9 +149,19 @@ ArcLimits limits_of(const Strand& a, const Strand& b, bool same, double u) noexc
   return {ring > 0 ? least - ring + shift : -1e300, shift - least};
 }
 
+// The place that a vertex is nearest to comes before it on an open strand.
+bool behind(const Strand& a, const EdgePair& pair) noexcept {
+  return pair.strand_a == pair.strand_b && !a.closed && pair.edge_a > pair.edge_b;
+}
+
 // Round a ring every two places are met twice, ahead of the one and of the other: one of them counts.
 bool other_way_round(const Strand& a, bool same, double u, double v) noexcept {
   return same && a.closed && v - u > 0.5 * static_cast<double>(a.edges()) + kOneSide;
+}
+
+// The vertex at u is of the second of two strands, or of two places of one.
+bool second(const Strand& a, const EdgePair& pair, double u, double v) noexcept {
+  return pair.strand_a > pair.strand_b || behind(a, pair) || other_way_round(a, pair.strand_a == pair.strand_b, u, v);
 }
 
 // How far the curve runs from an edge at most [mm].
@@ -230,12 +241,12 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
   const bool same = c.pair.strand_a == c.pair.strand_b;
   const double u = parameter(c.pair.edge_a, c.sa), v = ahead(a, same, u, parameter(c.pair.edge_b, c.sb));
-  const ArcLimits limits = limits_of(a, b, same, u);
+  const ArcLimits limits = limits_of(a, b, same, u, behind(a, c.pair));
   CurvePlaces now;
   const bool beside = c.kind == StrandContact::Kind::beside;
-  const bool there = (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now)
-                             : nearest_crossing(a, b, u, v, limits, kMostRun, now)) &&
-                     !other_way_round(a, same, now.u, now.v);
+  const bool there =
+      (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now)
+              : nearest_crossing(a, b, u, v, limits, kMostRun, now) && !other_way_round(a, same, now.u, now.v));
   sharp = 1;
   bordered = false;
   if (!there) {  // it stays where it was
@@ -280,7 +291,7 @@ void StrandContacts::find_beside(const Strand* strands, const EdgePair& pair, st
   const Vector3d p = curve_at(a, u).p, start = b.x[pair.edge_b], e = along(b, pair.edge_b);
   if (!((p - start - 0.5 * e).norm() <= 0.5 * e.norm() + bulge(b, pair.edge_b) + (1 + kBorderReach) * radii + reach))
     return;
-  const ArcLimits limits = limits_of(a, b, same, u);
+  const ArcLimits limits = limits_of(a, b, same, u, behind(a, pair));
   const double first = ahead(a, same, u, parameter(pair.edge_b, 0));
   const double from = std::max(first, u + limits.low), to = std::min(first + 1, u + limits.high);
   if (!(from <= to)) return;
@@ -305,7 +316,6 @@ void StrandContacts::find_beside(const Strand* strands, const EdgePair& pair, st
 void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, double u, double v,
                                 const ArcLimits& limits, double reach) noexcept {
   const Strand &a = strands[pair.strand_a], &b = strands[pair.strand_b];
-  const bool same = pair.strand_a == pair.strand_b;
   StrandContact c;
   c.kind = StrandContact::Kind::beside;
   c.pair = pair;
@@ -321,13 +331,18 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
   };
   if (known(v)) return;
   CurvePlaces now;
-  if (!nearest_beside(a, b, u, v, limits, 1.0, now) || other_way_round(a, same, now.u, now.v)) return;
+  if (!nearest_beside(a, b, u, v, limits, 1.0, now)) return;
   place(b, now.v, c.pair.edge_b, c.sb);
   const double radii = radii_at(a, b, c);
   if (now.bordered ? now.apart.norm() > (1 + kBorderReach) * radii
                    : now.sharp > kBesideFrom * sharpness_unit(a, b, c.pair) || now.apart.norm() > radii + reach)
     return;
   if (known(now.v)) return;
+  // Where they lie along each other the vertices of one of them will do: of the first.
+  if (second(a, c.pair, now.u, now.v)) {
+    const EdgePair turned{c.pair.strand_b, c.pair.edge_b, c.pair.strand_a, c.pair.edge_a};
+    if (now.bordered || sharpness_at(b, a, now.v, now.u) <= kBesideFrom * sharpness_unit(b, a, turned)) return;
+  }
   set_normal(strands, now.apart, Vector3d::Zero(), kSideNear, c);
   c.dip = now.dip;
   add(c);
@@ -361,7 +376,8 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
   const double unit = sharpness_unit(a, b, pair);
   if (sharpness_at(a, b, u, v) < kGuess * kCrossingFrom * unit || known(u, v)) return;
   CurvePlaces now;
-  if (!nearest_crossing(a, b, u, v, limits_of(a, b, same, u), 1.0, now) || other_way_round(a, same, now.u, now.v))
+  if (!nearest_crossing(a, b, u, v, limits_of(a, b, same, u, false), 1.0, now) ||
+      other_way_round(a, same, now.u, now.v))
     return;
   if (!(now.sharp > kCrossingFrom * unit || now.ended)) return;
   place(a, now.u, c.pair.edge_a, c.sa);
@@ -483,6 +499,9 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
     if (!((p - q + 0.5 * (d - e)).squaredNorm() <= span * span)) continue;
     find_beside(strands, pair, pair.edge_a, reach);
     if (!a.closed && pair.edge_a + 1 == a.edges()) find_beside(strands, pair, pair.edge_a + 1, reach);
+    const EdgePair back{pair.strand_b, pair.edge_b, pair.strand_a, pair.edge_a};
+    find_beside(strands, back, back.edge_a, reach);
+    if (!b.closed && back.edge_a + 1 == b.edges()) find_beside(strands, back, back.edge_a + 1, reach);
     double s = 0, t = 0;
     nearest_of_edges(p, d, q, e, s, t);
     if ((p + s * d - q - t * e).squaredNorm() <= most * most) find_crossing(strands, pair, s, t, reach);
@@ -519,6 +538,7 @@ void StrandContacts::rename(std::uint32_t strand, Rename rename) noexcept {
       if (c.pair.strand_a != strand && c.pair.strand_b != strand) continue;
       rename(c.pair.strand_a, c.pair.edge_a, c.sa);
       rename(c.pair.strand_b, c.pair.edge_b, c.sb);
+      if (c.kind == StrandContact::Kind::beside) continue;  // is the vertex's
       if (std::tie(c.pair.strand_a, c.pair.edge_a) < std::tie(c.pair.strand_b, c.pair.edge_b)) continue;
       std::swap(c.pair.strand_a, c.pair.strand_b);
       std::swap(c.pair.edge_a, c.pair.edge_b);

@@ -361,6 +361,61 @@ TEST(StrandContacts, AStrandWoundRoundAnotherTouchesItBesideEveryVertex) {
   }
 }
 
+/// Along a polyline, evenly.
+Thread along_legs(const Points& corners, double radius, double edge) {
+  std::vector<double> at{0};
+  for (std::size_t i = 1; i < corners.size(); ++i) at.push_back(at.back() + (corners[i] - corners[i - 1]).norm());
+  return along_curve(
+      [&](double s) -> Vector3d {
+        std::size_t i = 1;
+        while (i + 1 < at.size() && at[i] < s) ++i;
+        return corners[i - 1] + (s - at[i - 1]) / (at[i] - at[i - 1]) * (corners[i] - corners[i - 1]);
+      },
+      0, at.back(), radius, edge);
+}
+
+// The straight one sees a crossing, at one place. What is wound round it touches along a line: its vertices have the
+// contacts, whichever comes first.
+TEST(StrandContacts, WhatIsDrawnHalfRoundAStrandTouchesItAtEveryVertex) {
+  for (const double thin : {kRadius, 0.25 * kRadius}) {
+    const double around = kRadius + thin, edge = 0.5 * thin;
+    Points wound{{-around, 0, 3}, {-around, 0, 0}};
+    for (int i = 1; i < 100; ++i) {
+      const double angle = pi * i / 100;
+      wound.emplace_back(-around * std::cos(angle), 0, -around * std::sin(angle));
+    }
+    wound.insert(wound.end(), {{around, 0, 0}, {around, 0, 3}});
+    const Points core{{0, -2, 0}, {0, 2, 0}};
+    Points both = core, turned;
+    both.insert(both.end(), {{0, 2, 3}, {-around, 2, 3}});
+    both.insert(both.end(), wound.begin(), wound.end());
+    turned.assign(both.rbegin(), both.rend());
+    const Thread of_core = along_legs(core, kRadius, edge), of_wound = along_legs(wound, thin, edge);
+    std::vector<std::vector<Thread>> scenes{{of_core, of_wound}, {of_wound, of_core}};
+    if (thin == kRadius)
+      scenes.insert(scenes.end(), {{along_legs(both, thin, edge)}, {along_legs(turned, thin, edge)}});
+    for (std::size_t k = 0; k < scenes.size(); ++k) {
+      Finder f(scenes[k], 4000);
+      f.look(0.02);
+      const std::vector<Strand> s = strands_of(f.threads);
+      std::size_t asked = 0;
+      for (std::uint32_t t = 0; t < s.size(); ++t)
+        for (std::uint32_t i = 1; i + 1 < s[t].vertices; ++i) {
+          const Vector3d& x = s[t].x[i];
+          if (std::abs(x.y()) > 1e-9 || x.z() > -0.1 * around || std::hypot(x.x(), x.z()) < 0.5 * around) continue;
+          ++asked;
+          const auto at = std::find_if(f.contacts.contacts().begin(), f.contacts.contacts().end(), [&](const auto& c) {
+            return c.kind == Kind::beside && c.pair.strand_a == t && u_of(c) == i;
+          });
+          ASSERT_NE(at, f.contacts.contacts().end()) << "scene " << k << " vertex " << i;
+          EXPECT_NEAR(at->gap, 0, 0.3 * edge * edge / around);
+          EXPECT_NEAR(at->normal.y(), 0, 1e-6);
+        }
+      EXPECT_GT(asked, 8u) << k;
+    }
+  }
+}
+
 TEST(StrandContacts, ABendRoundABendHasOneForEveryVertex) {
   // Concentric arcs, the inner one as tight as its thickness allows: vertices of either against the other.
   const auto arc = [](double r, double phase) {
