@@ -5,8 +5,8 @@
 /// each other. Strands that lie along each other, or are wound round each other, touch along a line: there every vertex
 /// of the one has a contact with the nearest place of the other, so that nothing but the solver moves force from one to
 /// the next. Of the first of the two, where either would do; where one is drawn half round the other, which sees a
-/// crossing, of the one that is bent, whichever it is. Both kinds where the sharpness (curve_places.hpp) is between, each with a hysteresis. The two formulations
-/// and why one needs both: [Meier 2017], which parts them by the angle;
+/// crossing, of the one that is bent, whichever it is. Both kinds where the sharpness (curve_places.hpp) is between,
+/// each with a hysteresis. The two formulations and why one needs both: [Meier 2017], which parts them by the angle;
 /// that takes one strand wound round another for crossings, whose places then run along the line.
 ///
 /// A contact is found once, from the pairs of edges that are near, and followed from then on by Newton's method: its
