@@ -224,7 +224,7 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
     return usage_error(name + ":1: the file " + std::string(is) + ", must be " + std::string(must) + ": " +
                        std::string(remedy));
   };
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for its writer
   if (fd < 0) {
     if (errno == ENOENT || errno == ENOTDIR)
       return wrong("does not exist", "a file that can be read", "check the path");
@@ -235,6 +235,9 @@ Result<std::string> read_file(const fs::path& path, std::size_t limit) {
     int fd;
     ~Closer() { ::close(fd); }
   } closer{fd};
+  struct stat is {};
+  if (::fstat(fd, &is) == 0 && S_ISFIFO(is.st_mode))
+    return wrong("is a pipe", "a file that can be read", "name a file");
   std::string text;
   std::array<char, 65536> block;
   while (true) {

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,13 @@ inline std::string_view trimmed(std::string_view s) {
   const std::size_t first = s.find_first_not_of(" \t\r");
   if (first == s.npos) return {};
   return s.substr(first, s.find_last_not_of(" \t\r") - first + 1);
+}
+
+/// Whether reading would wait for a writer, or never come to an end: a pipe, a device. A file that is missing is none.
+inline bool endless(const std::string& file) {
+  std::error_code error;
+  const std::filesystem::file_status is = std::filesystem::status(file, error);
+  return std::filesystem::exists(is) && !std::filesystem::is_regular_file(is) && !std::filesystem::is_directory(is);
 }
 
 /// Cells of one line, trimmed; nothing for an empty line. Views into `line`.

@@ -51,6 +51,7 @@ std::optional<Vec3> place(const SceneSnapshot& scene, const Aim& aim) noexcept {
 }  // namespace
 
 Result<ForcepsAims> load_aims(const std::string& file) {
+  if (text::endless(file)) return usage_error(file + ": is no regular file: give a file of aims");
   std::ifstream in(file);
   if (!in) return usage_error(file + ": cannot be read (" + std::strerror(errno) + "): give a file of aims");
   ForcepsAims aims;

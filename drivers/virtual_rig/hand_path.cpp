@@ -14,7 +14,12 @@
 
 namespace ligature::drivers {
 
+namespace {
+constexpr const char* kColumns = "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg";
+}  // namespace
+
 Result<ForcepsPath> load_path(const std::string& file) {
+  if (text::endless(file)) return usage_error(file + ": is no regular file: give a path file");
   std::ifstream in(file);
   if (!in) return usage_error(file + ": cannot be read (" + std::strerror(errno) + "): give a path file");
   ForcepsPath path;
@@ -22,16 +27,17 @@ Result<ForcepsPath> load_path(const std::string& file) {
   for (int number = 1; std::getline(in, line); ++number) {
     const auto where = [&] { return file + ":" + std::to_string(number) + ": "; };
     const std::vector<std::string_view> cells = text::split_csv(line);
-    if (cells.empty() || (path.empty() && cells[0] == "t_s")) continue;
+    if (cells.empty()) continue;
+    if (path.empty() && cells[0] == "t_s") {
+      if (cells != text::split_csv(kColumns)) return usage_error(where() + "columns must be " + kColumns);
+      continue;
+    }
     if (cells.size() != 9)
-      return usage_error(where() + std::to_string(cells.size()) +
-                         " columns, must be 9: t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg");
+      return usage_error(where() + std::to_string(cells.size()) + " columns, must be 9: " + kColumns);
     std::array<double, 9> v{};
     for (std::size_t i = 0; i < v.size(); ++i)
       if (!text::parse_number(cells[i], v[i]))
-        return usage_error(where() + "'" + std::string(cells[i]) +
-                           "' is not a number: columns are "
-                           "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg");
+        return usage_error(where() + "'" + std::string(cells[i]) + "' is not a number: columns are " + kColumns);
     const double n = std::sqrt(v[4] * v[4] + v[5] * v[5] + v[6] * v[6] + v[7] * v[7]);
     if (std::abs(n - 1) > 1e-3)
       return usage_error(where() + "quaternion has length " + text::format("%.6g", n) +
@@ -41,8 +47,7 @@ Result<ForcepsPath> load_path(const std::string& file) {
                          " does not come after the line before: sort by time");
     path.push_back({v[0], {normalized({v[4], v[5], v[6], v[7]}), {v[1], v[2], v[3]}}, v[8] * units::rad_per_deg});
   }
-  if (path.empty())
-    return usage_error(file + ":1: no row: give at least one t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg");
+  if (path.empty()) return usage_error(file + ":1: no row: give at least one of " + kColumns);
   return path;
 }
 

@@ -1,6 +1,7 @@
 #include "config/document.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <functional>
 
@@ -214,6 +215,8 @@ TEST(Document, AFileThatCannotBeReadIsOneLine) {
   EXPECT_NE(message(dir.write("big.toml", std::string(kMaxTomlBytes + 1, '#'))).find("is larger than"),
             std::string::npos);
   EXPECT_NE(message("/dev/zero").find("is larger than"), std::string::npos) << "reading is bounded";
+  ASSERT_EQ(::mkfifo((dir / "pipe.toml").c_str(), 0600), 0);
+  EXPECT_NE(message(dir / "pipe.toml").find("the file is a pipe"), std::string::npos) << "nobody writes to it";
   EXPECT_NE(message(dir / "a.toml/b.toml").find("does not exist"), std::string::npos);
 }
 

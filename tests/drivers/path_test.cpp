@@ -125,6 +125,7 @@ TEST(PathFile, BadLinesAreNamed) {
     const char *text, *says;
   } cases[] = {
       {"t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,0,0,0,0,1\n", ":2: 8 columns"},
+      {"t_s,y_mm,x_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,0,0,0,0,0,0,1,0\n", ":1: columns must be t_s,x_mm,"},
       {"0,0,0,zero,0,0,0,1,0\n", ":1: 'zero' is not a number"},
       {"0,0,0,0,0,0,0,1,0\n0,0,0,0,0,0,0,1,0\n", ":2: t_s = 0 does not come after"},
       {"0,0,0,0,0,0,0,2,0\n", ":1: quaternion has length 2"},
@@ -140,6 +141,9 @@ TEST(PathFile, BadLinesAreNamed) {
     EXPECT_NE(path.error().message.find(file + c.says), std::string::npos) << path.error().message;
   }
   EXPECT_FALSE(load_path(file + ".not").has_value());
+  const auto endless = load_path("/dev/zero");
+  ASSERT_FALSE(endless.has_value());
+  EXPECT_NE(endless.error().message.find("/dev/zero: is no regular file"), std::string::npos);
 }
 
 }  // namespace
