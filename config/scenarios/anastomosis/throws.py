@@ -114,7 +114,7 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, take=0.1, deep=1.1, wind=None):
+def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
     how far from its end the short one is taken, deep: how far behind the tips; wind: +1 laid round anticlockwise as the
