@@ -54,7 +54,7 @@ Result<ForcepsPath> load_path(const std::string& file) {
 Result<void> save_path(const std::string& file, const ForcepsPath& path) {
   std::FILE* out = std::fopen(file.c_str(), "w");
   if (!out) return failure(file + ": cannot be written (" + std::strerror(errno) + ")");
-  std::fputs("t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n", out);
+  std::fprintf(out, "%s\n", kColumns);
   for (const PathKey& k : path)
     std::fprintf(out, "%.9f,%.6f,%.6f,%.6f,%.9f,%.9f,%.9f,%.9f,%.6f\n", k.t_s, k.X.p.x, k.X.p.y, k.X.p.z, k.X.q.x,
                  k.X.q.y, k.X.q.z, k.X.q.w, k.opening_rad * units::deg_per_rad);

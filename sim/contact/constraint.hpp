@@ -16,7 +16,9 @@
 /// frozen bound mu f_n each such step minimises a convex function; the bound is refreshed with f_n in each. Where the
 /// thread resists a change of the normal force more than k does (bends of few edges), the multiplier would come no
 /// nearer than a part of k over that stiffness in each: there the normal force has an augmentation of its own. Friction
-/// has not: what slides by rounding over so stiff a spring would not stick.
+/// has not: what slides by rounding over so stiff a spring would not stick. A contact that begins has no friction in
+/// its first solve, whose normal force bounds it in the next: held where it was before the step, what slides would be
+/// torn off.
 #include <Eigen/Core>
 #include <cstddef>
 #include <cstdint>

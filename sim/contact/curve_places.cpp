@@ -60,7 +60,7 @@ ArcLimits arc_limits(const Strand& a, const Strand& b, bool same, double u, bool
     return static_cast<double>(next - 1 - a.node) + (to - before) / (*next - before) + rounds - u;
   };
   if (behind) {
-    if (!(at > least)) return {1, 0};
+    if (!(at > least)) return {-1e300, -1e300};
     const double to = at - least;
     const double* const next = std::upper_bound(a.node, end, to);
     return {-1e300, static_cast<double>(next - 1 - a.node) + (to - *(next - 1)) / (*next - *(next - 1)) - u};

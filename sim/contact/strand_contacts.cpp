@@ -140,8 +140,10 @@ ArcLimits limits_of(const Strand& a, const Strand& b, bool same, double u, bool 
   ArcLimits limits = arc_limits(a, b, same, u, behind);
   // What was one thread keeps its distance along it.
   const double ring = static_cast<double>(a.ring_edges);
-  if (same && !a.closed && ring > 0)
-    (behind ? limits.low : limits.high) = (behind ? -ring - limits.high : ring - limits.low);
+  if (same && !a.closed && ring > 0 && behind)
+    limits.low = -ring - limits.high;
+  else if (same && !a.closed && ring > 0)
+    limits.high = ring - limits.low;
   if (same || edges_along(a, 0, b, 0) == static_cast<std::size_t>(-1)) return limits;
   const double least = arc_limits(a, a, true, u).low;
   const double shift = static_cast<double>(a.first_edge) - static_cast<double>(b.first_edge);

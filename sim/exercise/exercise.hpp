@@ -8,8 +8,8 @@
 ///
 /// A knot whose throws slide, but which flat would be the one asked for, is not wrong while both hands draw it up
 /// (which end is straight is how it is being pulled), nor for a while after they let go, in which its loops set; the
-/// exercise is not passed before it is flat. A cut is judged by the knot that was cut: one that has not been named yet, or
-/// is setting, is waited for.
+/// exercise is not passed before it is flat. A cut is judged by the knot that was cut: one that has not been named yet,
+/// or is setting, is waited for.
 ///
 /// Steps are passed in their order. A stitch counts while it is there: a needle that is pulled back out makes the step
 /// undone, and it is the one to do again. A hole goes from outside into the lumen or out of it by the two surfaces that

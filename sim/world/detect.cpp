@@ -5,12 +5,6 @@
 #include "sim/world/state.hpp"
 
 namespace ligature::world {
-namespace {
-
-constexpr double kAtRest_mm = 1e-9;  // what is laid on a surface touches it
-
-}  // namespace
-
 void World::State::detect_obstacles(std::uint32_t thread) noexcept {
   for (const Obstacle& o : obstacles)
     if (o.flat()) detect_plane(thread, o);
@@ -118,7 +112,7 @@ void World::State::warm_start() noexcept {
       if (c.kind == Constraint::Kind::grip) continue;
       const std::size_t i = c.vertex;
       c.force = memory[c.slot].force;
-      c.engaged = c.normal.dot(c.force) > 0 || contact::gap(c, contact::place(t.x0, c)) + c.slack < kAtRest_mm;
+      c.engaged = c.normal.dot(c.force) > 0 || contact::gap(c, contact::place(t.x0, c)) + c.slack < contact::kLaid;
       if (!c.engaged) c.force.setZero();
       const double weight = t.model.weight_mass[i] * gravity.norm();
       const double sluggish = t.model.mass[i] / (dt * dt) + t.model.drag[i] / dt;

@@ -326,6 +326,9 @@ TEST(CurvePlaces, OfOneStrandNeverComeNearerThanPiRadiiOfArc) {
   Thread none = line;
   none.rest_length = 0;
   EXPECT_TRUE(arc_limits(strand_of(none), strand_of(none), true, 0).empty());
+  const ArcLimits before = arc_limits(l, l, true, 12, true);
+  EXPECT_LT(before.low, -1e200);
+  EXPECT_NEAR(before.high, -limits.low, 1e-12);
 }
 
 TEST(CurvePlaces, ArcIsCountedInRestLengthsWhereEdgesDiffer) {
@@ -345,6 +348,13 @@ TEST(CurvePlaces, ArcIsCountedInRestLengthsWhereEdgesDiffer) {
     for (double u : {0.0, 0.3, 2.5, 4.0, 7.25}) {
       const ArcLimits limits = arc_limits(s, s, true, u);
       const double least = pi * kRadius / s.rest_length;
+      if (!closed) {
+        const ArcLimits before = arc_limits(s, s, true, u, true);
+        if (arc(u) > least)
+          EXPECT_NEAR(arc(u) - arc(u + before.high), least, 1e-9) << u;
+        else
+          EXPECT_LT(u + before.high, 0) << "there is none: " << u;
+      }
       if (!closed && arc(u) + least > 18) continue;
       EXPECT_NEAR(arc(u + limits.low) - arc(u), least, 1e-9) << u;
       if (!closed) continue;

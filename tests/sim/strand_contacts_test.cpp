@@ -163,7 +163,8 @@ Missed missed_by(const std::vector<Thread>& threads, const std::vector<StrandCon
 
 double least_distance(const Thread& a, const Thread& b) {
   double least = 1e9;
-  const std::vector<Strand> s = strands_of({a, b});
+  const std::vector<Thread> both{a, b};
+  const std::vector<Strand> s = strands_of(both);
   Points pa, pb;
   for (double u = 0; u <= static_cast<double>(s[0].edges()); u += 0.1) pa.push_back(curve_at(s[0], u).p);
   for (double v = 0; v <= static_cast<double>(s[1].edges()); v += 0.1) pb.push_back(curve_at(s[1], v).p);
