@@ -15,6 +15,7 @@ constexpr double kInside = 0.995;       // of the way to the boundary
 constexpr double kShort = 0.1;          // a step that the corrector has made shorter than this is taken without
 constexpr double kPlainCentre = 0.1;    // ... and then aims at this part of s at least
 constexpr double kLeastStep = 1e-9;
+constexpr double kWarm = 0.02;  // how far inside the cones it begins, from forces that are known
 constexpr double kEnd = 1e-18;  // s where nothing more is to be had
 
 // Until when x + t d stays in the second-order cone.
@@ -45,7 +46,8 @@ ConeInterior::ConeInterior(std::size_t most_contacts)
     v->resize(3 * most_contacts);
 }
 
-void ConeInterior::start(const ConeProblem& problem, const std::size_t* taken, std::size_t count) noexcept {
+void ConeInterior::start(const ConeProblem& problem, const std::size_t* taken, std::size_t count,
+                         const double* warm) noexcept {
   taken_ = taken, count_ = count, n_ = 3 * count;
   for (std::size_t i = 0; i < count; ++i) {
     const std::size_t c = taken[i];
@@ -74,7 +76,14 @@ void ConeInterior::start(const ConeProblem& problem, const std::size_t* taken, s
   if (!(load_ > 0)) load_ = 1;
   for (std::size_t i = 0; i < n_; ++i) {
     p_[i] /= load_;
-    x_[i] = z_[i] = i % 3 == 0 ? 1 : 0;
+    const double to_x = load_ * scale_[i];
+    x_[i] = to_x > 0 ? warm[3 * taken[i / 3] + i % 3] / to_x : 0;
+  }
+  for (std::size_t i = 0; i < n_; ++i) z_[i] = p_[i] + kernels::dot(m_.data() + i * n_, x_.data(), n_);
+  for (std::size_t i = 0; i < n_; i += 3) {
+    const double slip = std::hypot(z_[i + 1], z_[i + 2]), across = std::hypot(x_[i + 1], x_[i + 2]);
+    z_[i] = std::max(z_[i], 0.0) + slip + kWarm;
+    x_[i] = std::max(x_[i], across) + kWarm;
   }
 }
 

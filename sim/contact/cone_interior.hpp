@@ -25,8 +25,9 @@ class ConeInterior {
   std::size_t most() const noexcept { return most_; }
 
   /// Takes these contacts of the problem (ascending, at most most()); the others have no forces. `taken` must outlive
-  /// it. @rt O(count^2), no allocation
-  void start(const ConeProblem& problem, const std::size_t* taken, std::size_t count) noexcept;
+  /// it. @param warm forces to begin near, in their cones: half the iterations that a start from nowhere takes. (3m)
+  /// @rt O(count^2), no allocation
+  void start(const ConeProblem& problem, const std::size_t* taken, std::size_t count, const double* warm) noexcept;
   /// One iteration. False: it gets no further. @rt O(count^3), no allocation
   bool advance() noexcept;
   /// The forces of those taken, in their cones; of the others none. @param r (3m)

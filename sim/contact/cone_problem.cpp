@@ -293,7 +293,7 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
   for (std::size_t i = 0; i < m; ++i)
     if (contact_[i].wn > 0 && (r[3 * i] > 0 || u_[3 * i] <= kNear * near)) taken_[count++] = i;
   if (settings.newton && settings.interior > 0 && count <= interior_.most()) {
-    interior_.start(problem, taken_.data(), count);
+    interior_.start(problem, taken_.data(), count, swept_.data());
     for (int k = 0; k < settings.interior && !over() && interior_.advance(); ++k) {
       interior_.forces(r, m);
       move(problem, r, u_.data());

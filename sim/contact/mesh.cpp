@@ -258,12 +258,20 @@ Vector3d TriangleMesh::vertex_normal(std::uint32_t v) const noexcept {
   return sum;
 }
 
+// The leaves of the hierarchy hold several: this one's own box, told from `within` by more than rounding.
+bool TriangleMesh::far(std::uint32_t t, const Vector3d& low, const Vector3d& high, double within) const noexcept {
+  const Vector3d &a = corner(t, 0), &b = corner(t, 1), &c = corner(t, 2);
+  const double most = (1 + 1e-12) * within;
+  return box_gap(low, high, a.cwiseMin(b).cwiseMin(c), a.cwiseMax(b).cwiseMax(c)) > most * most;
+}
+
 TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) const noexcept {
   Nearest out;
   OnTriangle on;
   std::uint32_t triangle = 0;
   double best = within;
   for_near(p, p, best, [&](std::uint32_t t) {
+    if (far(t, p, p, best)) return;
     const OnTriangle c = closest(p, corner(t, 0), corner(t, 1), corner(t, 2));
     const double d = (p - c.point).norm();
     if (d > best || (d == best && out.found)) return;
@@ -298,7 +306,9 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q
     out.triangle = t;
     out.normal = d > kOnSurface ? Vector3d((on_segment - on_mesh) / d) : face_normals_[t];
   };
-  for_near(p.cwiseMin(q), p.cwiseMax(q), best, [&](std::uint32_t t) {
+  const Vector3d low = p.cwiseMin(q), high = p.cwiseMax(q);
+  for_near(low, high, best, [&](std::uint32_t t) {
+    if (far(t, low, high, best)) return;
     const Vector3d &a = corner(t, 0), &n = face_normals_[t];
     const double hp = n.dot(p - a), hq = n.dot(q - a);
     if (hp * hq < 0) {  // goes through its plane, perhaps through itself

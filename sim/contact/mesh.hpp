@@ -95,6 +95,7 @@ class TriangleMesh {
   template <class Visit>  // visit(triangle), for all whose boxes are within `reach` of this box; may lower reach
   void for_near(const Vector3d& low, const Vector3d& high, const double& reach, const Visit& visit) const noexcept;
   const Vector3d& corner(std::uint32_t t, std::size_t k) const noexcept { return vertices_[triangles_[t][k % 3]]; }
+  bool far(std::uint32_t t, const Vector3d& low, const Vector3d& high, double within) const noexcept;
   Vector3d vertex_normal(std::uint32_t v) const noexcept;
 
   std::vector<Vector3d> vertices_;

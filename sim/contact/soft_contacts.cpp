@@ -86,6 +86,12 @@ bool least_at(const Piece& piece, const Slope& slope, double& d, double hold = 0
   return true;
 }
 
+// That no surface runs through, outside where its radius is positive.
+struct Ball {
+  Vector3d centre = Vector3d::Zero();
+  double radius = -1e30;
+};
+
 double along_segment(const Vector3d& x, const Vector3d& p, const Vector3d& edge) {
   return std::clamp((x - p).dot(edge) / edge.squaredNorm(), 0.0, 1.0);
 }
@@ -113,7 +119,20 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
       if (!soft) continue;
       const Strand& s = strands[k];
       const TriangleMesh& mesh = soft->surface();
+      Ball clear;
       for (std::uint32_t i = 0; i < s.vertices; ++i) {
+        // The curve stays among its control points.
+        const std::uint32_t last = static_cast<std::uint32_t>(s.vertices) - 1;
+        const Vector3d &before = s.x[i > 0      ? i - 1
+                                     : s.closed ? last
+                                                : 0],
+                       &behind = s.x[i < last   ? i + 1
+                                     : s.closed ? 0
+                                                : last];
+        const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
+        if (bodies.body[b]->box_distance(before.cwiseMin(s.x[i]).cwiseMin(behind),
+                                         before.cwiseMax(s.x[i]).cwiseMax(behind)) > thick + reach)
+          continue;
         Piece piece(s, i);
         if (passages)
           for (const Passage& p : *passages)
@@ -125,7 +144,6 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         };
         const Vector3d low = piece.from.cwiseMin(piece.to).cwiseMin(s.x[i]);
         const Vector3d high = piece.from.cwiseMax(piece.to).cwiseMax(s.x[i]);
-        const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
         if (bodies.body[b]->box_distance(low, high) > thick + reach) continue;
 
         double least = 0;  // gap of all in this piece, where they are deep
@@ -241,7 +259,12 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         const double middle = piece.middle();
         const Vector3d centre = piece.at(middle).p;
         if ((centre.array() < mesh.low().array()).any() || (centre.array() > mesh.high().array()).any()) continue;
-        const TriangleMesh::Nearest out = mesh.nearest(centre, (mesh.high() - mesh.low()).norm());
+        const double from = (centre - clear.centre).norm();
+        if (from < clear.radius) continue;
+        const double within =
+            std::min((mesh.high() - mesh.low()).norm(), (1 + 1e-12) * (std::abs(clear.radius) + from));
+        const TriangleMesh::Nearest out = mesh.nearest(centre, within);
+        if (out.found) clear = {centre, out.distance};
         if (out.found && out.distance < 0)
           take(middle, out.normal, out.distance, 0, StrandFeature::inside, i,
                {out.triangle, mesh.weights(out.triangle, out.point)});

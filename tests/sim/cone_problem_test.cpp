@@ -310,30 +310,72 @@ TEST(ConeInterior, EndsWhereAllElseWalksInCircles) {
   }
 }
 
-// From no forces at all, by itself; contacts without friction, two at one place, one that is far away.
-TEST(ConeInterior, FindsForcesFromAnywhere) {
-  int solved = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
-    StoredConeProblem p = cases::any(10, seed % 4 == 0 ? 24 : 40, 2, 0.6, seed);
-    if (seed % 5 == 0) p.mu[3] = p.mu[7] = 0;
-    if (seed % 3 == 0) p.q[3 * 6] = 50;
-    std::vector<std::size_t> taken(10);
-    std::iota(taken.begin(), taken.end(), 0u);
-    ConeInterior interior(10);
-    interior.start(p.view(), taken.data(), taken.size());
-    std::vector<double> r(30, -1.0);
-    double least = 1;
-    const oracle::Problem dense = oracle::dense(p.view());
-    for (int k = 0; k < 30 && interior.advance(); ++k) {
-      interior.forces(r.data(), 10);
-      // Inside its cones up to rounding.
-      for (std::size_t i = 0; i < 10; ++i)
-        EXPECT_LE(std::hypot(r[3 * i + 1], r[3 * i + 2]), p.mu[i] * r[3 * i] * (1 + 1e-9) + 1e-12) << "seed " << seed;
-      least = std::min(least, oracle::residual(dense, Eigen::Map<const Eigen::VectorXd>(r.data(), 30)));
+// By itself, from no forces at all and from any that stand in their cones; contacts without friction, two at one place,
+// one that is far away.
+struct Found {
+  double least = 1;  // residual
+  int steps = 0;     // until it is below 1e-8
+  std::vector<double> forces = std::vector<double>(30, -1.0);
+};
+Found find_forces(const StoredConeProblem& p, const std::vector<double>& from) {
+  std::vector<std::size_t> taken(10);
+  std::iota(taken.begin(), taken.end(), 0u);
+  ConeInterior interior(10);
+  interior.start(p.view(), taken.data(), taken.size(), from.data());
+  const oracle::Problem dense = oracle::dense(p.view());
+  Found out;
+  for (int k = 0; k < 30 && interior.advance(); ++k) {
+    interior.forces(out.forces.data(), 10);
+    // Inside its cones up to rounding.
+    for (std::size_t i = 0; i < 10; ++i) {
+      const double* r = out.forces.data() + 3 * i;
+      EXPECT_LE(std::hypot(r[1], r[2]), p.mu[i] * r[0] * (1 + 1e-9) + 1e-12);
     }
-    solved += least < 1e-8;
+    out.least = std::min(out.least, oracle::residual(dense, Eigen::Map<const Eigen::VectorXd>(out.forces.data(), 30)));
+    out.steps += out.least >= 1e-8;
   }
+  return out;
+}
+StoredConeProblem problem_of_ten(std::uint64_t seed) {
+  StoredConeProblem p = cases::any(10, seed % 4 == 0 ? 24 : 40, 2, 0.6, seed);
+  if (seed % 5 == 0) p.mu[3] = p.mu[7] = 0;
+  if (seed % 3 == 0) p.q[3 * 6] = 50;
+  return p;
+}
+
+TEST(ConeInterior, FindsForcesFromAnywhere) {
+  int solved = 0, solved_from_any = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    const StoredConeProblem p = problem_of_ten(seed);
+    solved += find_forces(p, std::vector<double>(30, 0.0)).least < 1e-8;
+    std::uint64_t random = seed;
+    std::vector<double> any(30);
+    for (std::size_t i = 0; i < 30; i += 3) {
+      any[i] = std::pow(10, cases::uniform(random, -3, 3));
+      const double share = cases::uniform(random, 0, 1), turn = cases::uniform(random, 0, 6.28);
+      any[i + 1] = share * p.mu[i / 3] * any[i] * std::cos(turn);
+      any[i + 2] = share * p.mu[i / 3] * any[i] * std::sin(turn);
+    }
+    solved_from_any += find_forces(p, any).least < 1e-8;
+  }
+  std::printf("%d from nothing, %d from anywhere, of 60\n", solved, solved_from_any);
   EXPECT_GE(solved, 57) << "of 60: what is not monotone may end elsewhere";
+  EXPECT_GE(solved_from_any, 57);
+}
+
+// What a step before left is near: a load that has changed by a hundredth.
+TEST(ConeInterior, IsSoonerDoneFromForcesNearby) {
+  int far = 0, near = 0;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    StoredConeProblem p = problem_of_ten(seed);
+    const Found first = find_forces(p, std::vector<double>(30, 0.0));
+    std::uint64_t random = seed;
+    for (double& q : p.q) q *= cases::uniform(random, 0.99, 1.01);
+    far += find_forces(p, std::vector<double>(30, 0.0)).steps;
+    near += find_forces(p, first.forces).steps;
+  }
+  std::printf("%d steps from nothing, %d from nearby\n", far, near);
+  EXPECT_LT(near, 0.75 * far);
 }
 
 // Contacts that are not taken get no forces.
@@ -350,9 +392,10 @@ TEST(ConeInterior, SolvesWhatItTakes) {
     }
   }
   const std::vector<std::size_t> all{0, 1, 2, 3};
+  const std::vector<double> none(24, 0.0);
   ConeInterior some(4), whole(4);
-  some.start(p.view(), taken.data(), 4);
-  whole.start(part.view(), all.data(), 4);
+  some.start(p.view(), taken.data(), 4, none.data());
+  whole.start(part.view(), all.data(), 4, none.data());
   for (int k = 0; k < 8; ++k) EXPECT_EQ(some.advance(), whole.advance());
   std::vector<double> r(24, 1.0), own(12);
   some.forces(r.data(), 8);
