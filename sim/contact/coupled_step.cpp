@@ -183,6 +183,8 @@ bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t co
 
 bool CoupledStep::apart(const Strand* from, const Strand* to, std::size_t count) noexcept {
   if (!uncrossed(from, to, count)) return false;
+  // Nor may a thread have folded up to nothing: no later move of it could be proven.
+  if (clearance_.fraction(from, count, trial_of_.data()) < 1) return false;
   contacts_.gather(to, count, 0);
   contacts_.find(to, count, 0);
   return std::all_of(contacts_.contacts().begin(), contacts_.contacts().end(),
