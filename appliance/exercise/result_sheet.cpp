@@ -14,7 +14,7 @@ using exercise::State;
 using exercise::Step;
 using Tone = render::Sheet::Tone;
 
-constexpr double kMicronewtonsPerMn = 1e3;
+constexpr double kMicronewtonsPerN = 1e6;
 
 bool over(const exercise::Progress& p) {
   return p.state == State::passed || p.state == State::failed;
@@ -39,13 +39,15 @@ render::Sheet result_sheet(const exercise::Progress& p, std::string_view knot, s
     const auto& step = p.steps[k];
     const std::string again = step.undone > 0 ? fmt::format(", undone {}x", step.undone) : "";
     sheet.add(step.passed ? Tone::good : Tone::plain,
-              fmt::format("{} {}  {}{}", k + 1, clock_text(step.time_s), text_of(static_cast<Step>(k)), again));
+              fmt::format("{} {}  {}{}", k + 1, step.time_s > 0 ? clock_text(step.time_s) : "-:--",
+                          text_of(static_cast<Step>(k)), again));
   }
   sheet.add(Tone::plain, fmt::format("Knot: {}", knot.empty() ? "none" : knot));
   std::string measured;
   if (std::isfinite(p.gap_mm)) measured += fmt::format("Ends {:.2f} mm apart   ", p.gap_mm);
   if (std::isfinite(p.tail_mm)) measured += fmt::format("Tail {:.1f} mm   ", p.tail_mm);
-  measured += fmt::format("Pull {:.1f} mN", p.hole_force_most / kMicronewtonsPerMn);
+  // In newtons: the sheet's letters are capitals, in which a milli reads as a mega.
+  measured += fmt::format("Pull {:.4f} N", p.hole_force_most / kMicronewtonsPerN);
   sheet.add(Tone::plain, measured);
   if (p.fault_count == 0) sheet.add(Tone::good, "No mistakes");
   for (std::size_t f = 0; f < exercise::kFaults; ++f)

@@ -158,7 +158,9 @@ void take_tie(Found& found, const Curve& thread) {
 
 }  // namespace
 
-Result<Found> identify(const Question& question, HomflySource& source) {
+namespace {
+
+Result<Found> named(const Question& question, HomflySource& source) {
   if (question.curves.empty()) return usage_error("no curves");
   if (question.closed && !question.ends.empty()) return usage_error("--ends: loops have none");
   std::vector<std::string> ends(question.curves.size(), question.curves.size() == 1 ? "tt" : "st");
@@ -183,6 +185,14 @@ Result<Found> identify(const Question& question, HomflySource& source) {
       take_ties(*found, threads);
   }
   if (question.curves.size() == 1 && ends[0] == "tt") take_tie(*found, question.curves[0]);
+  return found;
+}
+
+}  // namespace
+
+Result<Found> identify(const Question& question, HomflySource& source) {
+  auto found = named(question, source);
+  if (found && found->answer.name == "unknown") found->answer.confidence = 0;  // of no name anything is believed
   return found;
 }
 

@@ -187,7 +187,7 @@ std::string describe(const LoopEvent& event) {
     case Kind::non_finite:
       return "physics state was not finite: last good state restored, session goes on";
     case Kind::crossing_prevented:
-      return "strands would have crossed: motion cut short, what is held may lag";
+      return "something would have passed through: motion cut short, what is held may lag";
     case Kind::crossing_found:
       return "the audit found strands crossing: step undone, session goes on; keep the sample log";
   }
@@ -259,7 +259,7 @@ class Session {
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   bool halted_ = false, reset_wanted_ = false, next_wanted_ = false;
-  bool scene_given_ = false;  ///< to physics, which has not given back the one before
+  bool scene_given_ = false;                              ///< to physics, which has not given back the one before
   std::uint32_t scenario_ = 0;                            ///< that is shown; physics may be at another for a moment
   bool entering_ = false;                                 ///< the picture is made anew for it
   json attempts_ = json::array();                         ///< at exercises that were left

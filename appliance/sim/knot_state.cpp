@@ -235,7 +235,7 @@ std::string why_not_held(const EndWatch& watch, const KnotVerdict& verdict, cons
     why += fmt::format("{}the {} of '{}' slid by {:.3g} mm, {:.3g} diameters", why.empty() ? "" : ", ",
                        e.last ? "last end" : "first end", names[e.thread], e.slid_mm, e.slid_mm / e.diameter_mm);
   }
-  if (why.empty() && !verdict.tied_at_end) why = "it came open";
+  if (!verdict.tied_at_end) why = "it came open" + (why.empty() ? why : ": " + why);
   return why;
 }
 

@@ -379,6 +379,29 @@ std::string place_text(const json& at) {
   return at.is_string() ? at.get<std::string>() : at.dump();
 }
 
+namespace {
+
+// What a figure above is worth, where it is worth less than it looks.
+std::string solver_lines(const json& s) {
+  std::string out;
+  const json &solver = s["solver"], &gap = s["contacts"]["gap_min_mm"], &topology = s["topology"];
+  if (const auto missed = solver["steps_not_converged"].get<std::uint64_t>(); missed > 0)
+    out += fmt::format("{} of {} steps ended unconverged; residual {:.2g} (p50), {:.2g} (max)\n", missed,
+                       s["steps"].get<std::uint64_t>(), solver["residual_p50"].get<double>(),
+                       solver["residual_max"].get<double>());
+  if (gap.is_number() && gap.get<double>() < 0)
+    out += fmt::format("deepest in each other: {:.2g} um, {:.2g} % of the radius\n", -1e3 * gap.get<double>(),
+                       -100 * s["contacts"]["gap_min_over_radius"].get<double>());
+  if (const auto cut = topology["crossings_prevented"].get<std::uint64_t>(); cut > 0)
+    out += fmt::format("{} moves cut short before something would have passed through\n", cut);
+  if (const double lag = topology["tool_lag_max_mm"].get<double>(); lag > TopologyLog::kLagging_mm)
+    out += fmt::format("what is held was behind by {:.2g} mm (p99), {:.2g} mm (max), for {:g} ms on end at most\n",
+                       topology["tool_lag_p99_mm"].get<double>(), lag, topology["tool_lag_longest_ms"].get<double>());
+  return out.empty() ? out : "\n" + out;
+}
+
+}  // namespace
+
 std::string table(const json& s) {
   const auto number = [](const json& v) { return v.get<double>(); };
   std::string out = s["title"].get<std::string>() + "\n";
@@ -418,6 +441,7 @@ std::string table(const json& s) {
         "\n30 ms of simulated time take {:.3g} ms (p50), {:.3g} (p99), {:.3g} (max); of the processor {:.3g}, {:.3g}\n",
         number(w["p50"]), number(w["p99"]), number(w["max"]), number(s["window_processor_ms"]["p50"]),
         number(s["window_processor_ms"]["p99"]));
+  out += solver_lines(s);
   if (s.contains("exercise")) {
     out += fmt::format("\nexercise '{}': {}\n", s["exercise"]["name"].get<std::string>(),
                        s["exercise"]["state"].get<std::string>());

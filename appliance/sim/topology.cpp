@@ -15,7 +15,7 @@ void TopologyLog::add(double t_s, double step_s, const StepReport& report, bool 
   found_ += report.crossings_found;
   // Steps in a row are one event.
   const bool preventing = report.crossings_prevented > 0, finding = report.crossings_found > 0;
-  if (preventing && !preventing_) note(t_s, "strands would have crossed: motion cut short");
+  if (preventing && !preventing_) note(t_s, "something would have passed through: motion cut short");
   if (passed)
     note(t_s, "strands may have passed through each other");
   else if (finding && !finding_)

@@ -297,6 +297,9 @@ TEST(Holds, ATailThatIsDrawnInByMoreThanTwoDiametersDoesNot) {
       << why_not_held(h.watch, kTied, {"a"});
   h.step(9, 12);
   EXPECT_NE(why_not_held(h.watch, kTied, {"a"}), "") << "it did slide";
+  KnotVerdict open = kTied;
+  open.tied_at_end = false;
+  EXPECT_TRUE(why_not_held(h.watch, open, {"a"}).starts_with("it came open: the last end of 'a' slid by"));
 }
 
 TEST(Holds, WhatSlidBeforeTheLoadsWereFullDoesNotCount) {

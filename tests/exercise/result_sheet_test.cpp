@@ -45,7 +45,7 @@ TEST(ResultSheet, APassedExerciseIsToldWithItsNumbersAndItsFilm) {
   ASSERT_NE(line(sheet, "undone 2x"), nullptr);
   EXPECT_EQ(line(sheet, "undone 2x")->tone, Tone::good);
   EXPECT_NE(line(sheet, "Knot: reef (1=1)"), nullptr);
-  EXPECT_NE(line(sheet, "Ends 0.05 mm apart   Tail 6.0 mm   Pull 2.7 mN"), nullptr);
+  EXPECT_NE(line(sheet, "Ends 0.05 mm apart   Tail 6.0 mm   Pull 0.0027 N"), nullptr);
   EXPECT_NE(line(sheet, "No mistakes"), nullptr);
   EXPECT_NE(line(sheet, "r: again"), nullptr);
   ASSERT_EQ(sheet.film.size(), exercise::kSteps + 1);

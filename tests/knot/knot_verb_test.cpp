@@ -190,6 +190,7 @@ TEST_F(KnotVerb, LinksWithoutATableHaveTheirLinkingNumbers) {
   const json borromean =
       answer(file("a.csv", rings[0]) + " " + file("b.csv", rings[1]) + " " + file("c.csv", rings[2]) + " --closed");
   EXPECT_EQ(borromean["name"], "unknown");
+  EXPECT_EQ(borromean["confidence"], 0.0);
   EXPECT_EQ(borromean["crossings"], 6);
   EXPECT_EQ(borromean["linking"], (json{0, 0, 0}));
   const json chain = answer(file("a.csv", circle(40, 0, false)) + " " + file("b.csv", circle(40, 1.2, true)) + " " +
