@@ -37,7 +37,9 @@ void read_mesh(Table& t, TissueParams& p) {
   }
   const Vec3 size = high - low;
   const double longest = std::max({size.x, size.y, size.z, 1e-3});
-  p.element_mm = t.get_number("element_mm", longest / kElementsAlong, between(1e-3, 100),
+  // A box of which one element sticks out on every side is no model of what is in it.
+  const double thin = std::min({size.x, size.y, size.z}), least = thin > 0 ? std::clamp(thin, 1e-3, 100.0) : 100;
+  p.element_mm = t.get_number("element_mm", std::min(longest / kElementsAlong, least), between(1e-3, least),
                               "no larger than its walls are thick and its gaps are wide");
   p.wall_mm = t.get_number("wall_mm", p.element_mm, between(1e-3, 100), "how thick it is where it is thin");
   const std::vector<Vec3> corners = t.get_points("fixed_box_mm", 2, 2 * kMostBoxes);

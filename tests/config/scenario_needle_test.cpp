@@ -54,6 +54,7 @@ TEST(ScenarioNeedle, IsReadInSimsUnits) {
 
 TEST(ScenarioNeedle, WhatCannotBeIsRefusedWithItsLine) {
   expect_refused(kThread + needle("arc_mm = 21\n"), "7: key 'needle.arc_mm' is 21");
+  expect_refused(kThread + needle("arc_mm = 5\ntoward = [0, 0, 0]\n"), "8: key 'needle.toward' is of no length");
   expect_refused(kThread + needle("chord_mm = 21\n"), "7: key 'needle.chord_mm' is 21");
   expect_refused(kThread + needle("arc_mm = 5\nwire_diameter_mm = 0\n"), "8: key 'needle.wire_diameter_mm' is 0");
   const std::string vessel = "[[tissue]]\nname = \"v\"\nshape = \"vessel\"\np_WV_mm = [0, 9, 9]\nwall_mm = 0.2\n";

@@ -113,6 +113,7 @@ TEST(ScenarioTissue, AMeshIsReadAndFilled) {
       {"mesh_file = \"none.obj\"\n", "6: key 'tissue.mesh_file'"},
       {"shape = \"mesh\"\n", "key 'tissue.mesh_file' is missing"},
       {"mesh_file = \"good.obj\"\nelement_mm = 0\n", "7: key 'tissue.element_mm' is 0"},
+      {"mesh_file = \"good.obj\"\nelement_mm = 2.5\n", "7: key 'tissue.element_mm' is 2.5"},
       {"mesh_file = \"good.obj\"\naround = 20\n", "7: key 'tissue.around' is unknown"},
       {"mesh_file = \"good.obj\"\nfixed_box_mm = [[0,0,0],[1,1,1],[2,2,2]]\n",
        "7: key 'tissue.fixed_box_mm' is an odd"},

@@ -120,6 +120,14 @@ TEST(PathFile, ComesBackAsWritten) {
   }
 }
 
+TEST(PathFile, MayBeginWithAByteOrderMark) {
+  const std::string file = ::testing::TempDir() + "path_marked.csv";
+  std::ofstream(file) << "\xef\xbb\xbft_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n0,1,2,3,0,0,0,1,0\n";
+  const auto path = load_path(file);
+  ASSERT_TRUE(path.has_value()) << path.error().message;
+  EXPECT_EQ(path->size(), 1u);
+}
+
 TEST(PathFile, BadLinesAreNamed) {
   const struct {
     const char *text, *says;
@@ -130,6 +138,8 @@ TEST(PathFile, BadLinesAreNamed) {
       {"0,0,0,0,0,0,0,1,0\n0,0,0,0,0,0,0,1,0\n", ":2: t_s = 0 does not come after"},
       {"0,0,0,0,0,0,0,2,0\n", ":1: quaternion has length 2"},
       {"0,0,0,nan,0,0,0,1,0\n", ":1: 'nan' is not a number"},
+      {"0,0,0,1e30,0,0,0,1,0\n", ":1: beyond 1e6 s, 1e4 mm"},
+      {"0,0,0,0,0,0,0,1,1e30\n", ":1: beyond 1e6 s, 1e4 mm or 180 degrees"},
       {"", ":1: no row"},
   };
   const std::string file = ::testing::TempDir() + "path_bad.csv";
