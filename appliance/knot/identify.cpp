@@ -156,10 +156,6 @@ void take_tie(Found& found, const Curve& thread) {
   found.answer.throws = tie->notation;
 }
 
-}  // namespace
-
-namespace {
-
 Result<Found> named(const Question& question, HomflySource& source) {
   if (question.curves.empty()) return usage_error("no curves");
   if (question.closed && !question.ends.empty()) return usage_error("--ends: loops have none");

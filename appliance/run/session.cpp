@@ -259,7 +259,7 @@ class Session {
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   bool halted_ = false, reset_wanted_ = false, next_wanted_ = false;
-  bool scene_given_ = false;                              ///< to physics, which has not given back the one before
+  bool scene_given_ = false;  ///< to physics, which has not given back the one before
   std::uint32_t scenario_ = 0;                            ///< that is shown; physics may be at another for a moment
   bool entering_ = false;                                 ///< the picture is made anew for it
   json attempts_ = json::array();                         ///< at exercises that were left

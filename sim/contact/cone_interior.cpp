@@ -15,7 +15,7 @@ constexpr double kInside = 0.995;       // of the way to the boundary
 constexpr double kShort = 0.1;          // a step that the corrector has made shorter than this is taken without
 constexpr double kPlainCentre = 0.1;    // ... and then aims at this part of s at least
 constexpr double kLeastStep = 1e-9;
-constexpr double kWarm = 0.02;  // how far inside the cones it begins, from forces that are known
+constexpr double kWarm = 0.02;          // how far inside the cones it begins, from forces that are known
 constexpr double kEnd = 1e-18;  // s where nothing more is to be had
 
 // Until when x + t d stays in the second-order cone.

@@ -122,13 +122,8 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
       Ball clear;
       for (std::uint32_t i = 0; i < s.vertices; ++i) {
         // The curve stays among its control points.
-        const std::uint32_t last = static_cast<std::uint32_t>(s.vertices) - 1;
-        const Vector3d &before = s.x[i > 0      ? i - 1
-                                     : s.closed ? last
-                                                : 0],
-                       &behind = s.x[i < last   ? i + 1
-                                     : s.closed ? 0
-                                                : last];
+        const std::size_t last = s.vertices - 1, first_end = s.closed ? last : 0, last_end = s.closed ? 0 : last;
+        const Vector3d &before = s.x[i > 0 ? i - 1 : first_end], &behind = s.x[i < last ? i + 1 : last_end];
         const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
         if (bodies.body[b]->box_distance(before.cwiseMin(s.x[i]).cwiseMin(behind),
                                          before.cwiseMax(s.x[i]).cwiseMax(behind)) > thick + reach)
