@@ -279,9 +279,12 @@ std::vector<NeedleEntry> read_needles(Table& root) {
                                      p.wire_mm, 0);
     p.direction = t.get_vec3("direction", {}, between(-1e6, 1e6));
     p.toward = t.get_vec3("toward", {}, between(-1e6, 1e6));
-    for (const char* way : {"direction", "toward"})
-      if (t.has(way) && !(norm(way[0] == 'd' ? p.direction : p.toward) > 0))
-        t.reject_as(way, "of no length", "a direction", "leave it out, or say which way");
+    const auto needs_length = [&t](const char* key, Vec3 way) {
+      if (t.has(key) && !(norm(way) > 0))
+        t.reject_as(key, "of no length", "a direction", "leave it out, or say which way");
+    };
+    needs_length("direction", p.direction);
+    needs_length("toward", p.toward);
     if (norm(p.direction) > 0 && norm(p.toward) > 0 &&
         norm(cross(p.direction, p.toward)) < 1e-6 * norm(p.direction) * norm(p.toward))
       t.reject_as("toward", "along direction", "across it", "say to which side the wire bends");

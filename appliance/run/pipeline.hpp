@@ -70,7 +70,7 @@ struct LoopEvent {
     grasped,  ///< index unused; a grasp began
     released,
     non_finite,          ///< the last good state was restored
-    crossing_prevented,  ///< strands would have crossed: motion was cut short, in the first of such steps in a row
+    crossing_prevented,  ///< something would have passed through: motion cut short, in the first of such steps in a row
     crossing_found,      ///< the audit found a crossing and the step was undone; likewise
     controlled,          ///< index = Control
     thread_cut,

@@ -390,8 +390,8 @@ std::string solver_lines(const json& s) {
                        s["steps"].get<std::uint64_t>(), solver["residual_p50"].get<double>(),
                        solver["residual_max"].get<double>());
   if (gap.is_number() && gap.get<double>() < 0)
-    out += fmt::format("deepest in each other: {:.2g} um, {:.2g} % of the radius\n", -1e3 * gap.get<double>(),
-                       -100 * s["contacts"]["gap_min_over_radius"].get<double>());
+    out += fmt::format("deepest in each other: {:.3g} um; of a thread's radius: {:.3g}\n", -1e3 * gap.get<double>(),
+                       -s["contacts"]["gap_min_over_radius"].get<double>());
   if (const auto cut = topology["crossings_prevented"].get<std::uint64_t>(); cut > 0)
     out += fmt::format("{} moves cut short before something would have passed through\n", cut);
   if (const double lag = topology["tool_lag_max_mm"].get<double>(); lag > TopologyLog::kLagging_mm)

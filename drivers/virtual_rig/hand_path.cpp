@@ -17,7 +17,9 @@ namespace ligature::drivers {
 namespace {
 constexpr const char* kColumns = "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg";
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-constexpr double kLongest_s = 1e6, kFurthest_mm = 1e4, kWidest_deg = 180;  // beyond: another unit, or a slip
+// Beyond it is another unit, or a slip.
+constexpr double kLongest_s = 1e6, kFurthest_mm = 1e4, kWidest_deg = 180;
+constexpr const char* kBounds = "1e6 s, 1e4 mm or 180 degrees";
 }  // namespace
 
 Result<ForcepsPath> load_path(const std::string& file) {
@@ -44,7 +46,7 @@ Result<ForcepsPath> load_path(const std::string& file) {
     const auto within = [&](std::size_t i, double most) { return std::abs(v[i]) <= most; };
     if (!within(0, kLongest_s) || !within(1, kFurthest_mm) || !within(2, kFurthest_mm) || !within(3, kFurthest_mm) ||
         !within(8, kWidest_deg))
-      return usage_error(where() + "beyond 1e6 s, 1e4 mm or 180 degrees: check the units of " + kColumns);
+      return usage_error(where() + "beyond " + kBounds + ": check the units of " + kColumns);
     const double n = std::sqrt(v[4] * v[4] + v[5] * v[5] + v[6] * v[6] + v[7] * v[7]);
     if (std::abs(n - 1) > 1e-3)
       return usage_error(where() + "quaternion has length " + text::format("%.6g", n) +

@@ -99,7 +99,8 @@ class CoupledStep {
   bool apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept;
   /// True when no strands cross while all go straight from one place to the other.
   bool uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept;
-  /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end.
+  /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end, or
+  /// come nearer to each other or to themselves than Clearance lets them.
   bool apart(const Strand* from, const Strand* to, std::size_t count) noexcept;
 
   /// Moves all threads; systems and problems: one a strand, systems not begun. The strands' vertices are those of the

@@ -14,7 +14,7 @@ enum StepFlag : std::uint32_t {
   step_grasped = 1u << 4,              ///< a grasp began in this step
   step_released = 1u << 5,             ///< a grasp ended in this step
   step_limited = 1u << 6,  ///< a vertex wanted to move further than a step may: look for a jump of the tracking
-  step_crossing_prevented = 1u << 7,  ///< strands would have crossed, the motion was cut short: move more slowly
+  step_crossing_prevented = 1u << 7,  ///< something would have passed: the motion was cut short, move more slowly
   step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
   step_pierced = 1u << 10,            ///< a needle's point went into a tissue, or out of it
   step_cut = 1u << 11,              ///< a thread was cut by the hands

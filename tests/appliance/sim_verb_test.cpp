@@ -175,6 +175,28 @@ TEST_F(SimVerb, WithoutJsonPrintsATableForPeople) {
   EXPECT_NE(answer.out.find("loose"), std::string::npos);
 }
 
+// A thread pushed on another that is held, with too few linear solves: of one that falls there is nothing to say.
+TEST_F(SimVerb, TheTableSaysWhatItsFiguresAreWorth) {
+  const Answer fine = sim(scenario());
+  for (const char* word : {"unconverged", "deepest", "cut short", "behind"})
+    EXPECT_EQ(fine.out.find(word), std::string::npos) << fine.out;
+  const std::string pressed =
+      "title = \"Pressed\"\nduration_s = 0.1\n[solver]\niterations = 1\n"
+      "[[thread]]\npoints_mm = [[-3, 0, 0], [3, 0, 0]]\nsegment_mm = 0.2\ndiameter_mm = 0.2\n"
+      "[[thread.clamp]]\nat = \"first\"\n[[thread.clamp]]\nat = \"last\"\n"
+      "[[thread]]\npoints_mm = [[0, -3, 0.25], [0, 3, 0.25]]\nsegment_mm = 0.2\ndiameter_mm = 0.2\n"
+      "[[thread.clamp]]\nat = \"first\"\nvelocity_mm_per_s = [0, 0, -10]\n"
+      "[[thread.clamp]]\nat = \"last\"\nvelocity_mm_per_s = [0, 0, -10]\n";
+  const Answer poor = sim(scenario(pressed) + " --out " + out());
+  ASSERT_EQ(poor.exit_code, 0) << poor.err;
+  const json told = json::parse(slurp(fs::path(out()) / "summary.json"));
+  const int missed = told["solver"]["steps_not_converged"].get<int>();
+  ASSERT_GT(missed, 0);
+  EXPECT_NE(poor.out.find(std::to_string(missed) + " of 20 steps ended unconverged"), std::string::npos) << poor.out;
+  ASSERT_LT(told["contacts"]["gap_min_mm"].get<double>(), 0);
+  EXPECT_NE(poor.out.find("deepest in each other: "), std::string::npos) << poor.out;
+}
+
 TEST_F(SimVerb, FilesHaveTheHeadersAndTimesOfTheContract) {
   ASSERT_EQ(sim(scenario() + " --out " + out()).exit_code, 0);
   expect_whole(out());

@@ -310,8 +310,7 @@ TEST(ConeInterior, EndsWhereAllElseWalksInCircles) {
   }
 }
 
-// By itself, from no forces at all and from any that stand in their cones; contacts without friction, two at one place,
-// one that is far away.
+// The interior-point method by itself.
 struct Found {
   double least = 1;  // residual
   int steps = 0;     // until it is below 1e-8
@@ -336,6 +335,7 @@ Found find_forces(const StoredConeProblem& p, const std::vector<double>& from) {
   }
   return out;
 }
+// Contacts without friction, two at one place, one that is far away.
 StoredConeProblem problem_of_ten(std::uint64_t seed) {
   StoredConeProblem p = cases::any(10, seed % 4 == 0 ? 24 : 40, 2, 0.6, seed);
   if (seed % 5 == 0) p.mu[3] = p.mu[7] = 0;
@@ -343,9 +343,11 @@ StoredConeProblem problem_of_ten(std::uint64_t seed) {
   return p;
 }
 
+// From no forces at all, and from any that stand in their cones.
 TEST(ConeInterior, FindsForcesFromAnywhere) {
   int solved = 0, solved_from_any = 0;
   for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
     const StoredConeProblem p = problem_of_ten(seed);
     solved += find_forces(p, std::vector<double>(30, 0.0)).least < 1e-8;
     std::uint64_t random = seed;

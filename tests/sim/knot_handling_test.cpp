@@ -66,7 +66,8 @@ INSTANTIATE_TEST_SUITE_P(Seed, KnotHandling, testing::Range<std::uint64_t>(16, 3
                          [](const auto& seed) { return std::to_string(seed.param); });
 INSTANTIATE_TEST_SUITE_P(TwoLinearisations, KnotHandling, testing::Range<std::uint64_t>(112, 128),
                          [](const auto& seed) { return std::to_string(seed.param); });
-// Where curves met that clearance did not see, or contacts did not know of each other (docs/soak.md).
+// Where curves met that clearance did not see, contacts did not know of each other, or a thread that moved by itself
+// folded up (docs/soak.md).
 INSTANTIATE_TEST_SUITE_P(OnceLost, KnotHandling, testing::Values(1644, 2069, 2205, 2493, 2711, 4959),
                          [](const auto& seed) { return std::to_string(seed.param); });
 
