@@ -413,7 +413,9 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     cone.residual_target = kLeastConeTarget;
     cone.motion_target = kLeastMotionTarget * thickest(strands, count);
   }
-  cone.newton = std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
+  // Between strands alone sweeps are as exact as a step's first linearisations, and cheaper.
+  cone.newton = out.iterations >= kSweptAlone || (out.residual < kSettled && rows_.size() <= kFewContacts) ||
+                std::any_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of != Row::Of::strands; });
   // Of tissues flung at each other or drawn together fewer steps converge with the interior-point method.
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
@@ -574,8 +576,8 @@ void CoupledStep::steer_knot_drag(const ThreadSystem* systems, const Strand* str
     knot_drag_ = std::max(knot_drag_ / kDragGrowth, kLeastDrag);
 }
 
-// A place glides towards where the thread comes nearer to the body, and the force with it. Of a sharp body that holds
-// the thread level; along a blunt one neighbours take over from each other, and the force stays where it is.
+// A place glides towards where a strand that turns comes nearer, and the force with it: that holds the strand level.
+// Along a blunt body neighbours take over from each other, and the force stays where it is.
 void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept {
   const auto stiffen = [&](const BodyContact& b) {
     const StrandContact& c = b.contact;
@@ -587,6 +589,17 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
   };
+  for (const StrandContact& c : contacts_.contacts()) {
+    const double pressed = c.normal.dot(c.force);
+    if (!(pressed > 0)) continue;
+    const auto level = [&](std::uint32_t strand, std::uint32_t edge, double at, double glide) {
+      if (!(glide > 0)) return;
+      const Blend slope = slope_at(strands[strand], edge, at);
+      systems[strand].stiffen(slope.vertex, slope.weight, std::sqrt(pressed * glide) * c.normal);
+    };
+    level(c.pair.strand_a, c.pair.edge_a, c.sa, c.glide_a);
+    level(c.pair.strand_b, c.pair.edge_b, c.sb, c.glide_b);
+  }
   std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), stiffen);
   std::for_each(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), stiffen);
 }

@@ -9,6 +9,7 @@ namespace {
 constexpr int kMostSteps = 12;
 constexpr double kMostStep = 0.5;     // edges
 constexpr double kConverged = 1e-10;  // edges
+constexpr double kHeldBend = 0.5;     // of the square of the tangent: below, a place is held
 constexpr double kLeastBend = 0.1;    // of the square of the tangent: less of a second derivative is none
 
 double sharpness(const CurvePoint& p, const CurvePoint& q) noexcept {
@@ -16,6 +17,21 @@ double sharpness(const CurvePoint& p, const CurvePoint& q) noexcept {
   const double aa = p.d1.squaredNorm(), ab = p.d1.dot(q.d1), bb = q.d1.squaredNorm();
   const double huu = aa + w.dot(p.d2), hvv = std::max(bb - w.dot(q.d2), kLeastBend * bb);
   return aa > 0 && bb > 0 ? std::sqrt(std::max(huu - ab * ab / hvv, 0.0) / aa) : 0;
+}
+
+// Half the second derivative of the squared distance from p along q's curve alone.
+double bend_of(const CurvePoint& p, const CurvePoint& q) noexcept {
+  return q.d1.squaredNorm() - (p.p - q.p).dot(q.d2);
+}
+
+void bends(const CurvePoint& p, const CurvePoint& q, CurvePlaces& out) noexcept {
+  const double distance = (p.p - q.p).norm(), aa = p.d1.squaredNorm(), bb = q.d1.squaredNorm();
+  const double of_a = bend_of(q, p), of_b = bend_of(p, q);
+  out.bend_a = aa > 0 ? of_a / aa : 1;
+  out.bend_b = bb > 0 ? of_b / bb : 1;
+  // A place that is held glides so much less.
+  out.glide_a = aa > 0 ? distance / std::max(of_a, kHeldBend * aa) : 0;
+  out.glide_b = bb > 0 ? distance / std::max(of_b, kHeldBend * bb) : 0;
 }
 
 double dip(const CurvePoint& p, const CurvePoint& q, double sharp) noexcept {
@@ -73,8 +89,13 @@ double sharpness_at(const Strand& a, const Strand& b, double u, double v) noexce
 }
 
 bool nearest_beside(const Strand& a, const Strand& b, double u, double v, const ArcLimits& limits, double most,
-                    CurvePlaces& out) noexcept {
+                    CurvePlaces& out, const double* held) noexcept {
   const CurvePoint at = curve_at(a, u);
+  double hold = 0;
+  if (held) {
+    const CurvePoint there = curve_at(b, *held);
+    hold = std::max(0.0, kHeldBend * there.d1.squaredNorm() - std::max(bend_of(at, there), 0.0));
+  }
   double low = u + limits.low, high = u + limits.high;
   if (!b.closed) low = std::max(low, 0.0), high = std::min(high, last_of(b));
   if (!(low <= high)) return false;
@@ -84,9 +105,10 @@ bool nearest_beside(const Strand& a, const Strand& b, double u, double v, const 
   for (int step = 0; step < kMostSteps; ++step) {
     on = curve_at(b, v);
     const Vector3d w = on.p - at.p;
-    const double square = on.d1.squaredNorm(), slope = w.dot(on.d1), bend = square + w.dot(on.d2);
+    const double square = on.d1.squaredNorm(), bend = square + w.dot(on.d2);
+    const double slope = w.dot(on.d1) + (hold > 0 ? hold * (v - *held) : 0.0);
     if (!(square > 0)) break;
-    const double move = std::clamp(-slope / std::max(bend, kLeastBend * square), -kMostStep, kMostStep);
+    const double move = std::clamp(-slope / std::max(bend + hold, kLeastBend * square), -kMostStep, kMostStep);
     const double next = std::clamp(v + move, low, high);
     const bool done = std::abs(next - v) <= kConverged;
     v = next;
@@ -99,6 +121,8 @@ bool nearest_beside(const Strand& a, const Strand& b, double u, double v, const 
   out.v = v;
   out.apart = at.p - on.p;
   out.sharp = sharpness(at, on);
+  out.sharp_b = sharpness(on, at);
+  bends(at, on, out);
   out.ended = !b.closed && (v <= 0 || v >= last_of(b));
   out.bordered = v <= u + limits.low || v >= u + limits.high;
   out.dip = out.ended || out.bordered ? 0 : dip(at, on, out.sharp);
@@ -156,6 +180,8 @@ bool nearest_crossing(const Strand& a, const Strand& b, double u, double v, cons
   out.v = v;
   out.apart = p.p - q.p;
   out.sharp = sharpness(p, q);
+  out.sharp_b = sharpness(q, p);
+  bends(p, q, out);
   out.bordered = false;
   out.ended = (!a.closed && (u <= low_u || u >= high_u)) || (!b.closed && (v <= low_v || v >= high_v));
   return std::isfinite(out.apart.sum());

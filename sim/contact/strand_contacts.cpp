@@ -14,9 +14,15 @@ namespace {
 // Sharpness at which contacts of a kind begin and end, of edges no longer than the strands are wide.
 constexpr double kCrossingFrom = 0.9, kCrossingTo = 0.75, kPressedTo = 0.4;
 constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
+// Of a vertex of the first of two strands, how fast the distance grows along the other, where that is less than along
+// the first: below its contact begins no more, and ends. Likewise of the second, above.
+constexpr double kBentFrom = 0.4, kBentTo = 0.3;
+constexpr double kSecondBentFrom = 0.65, kSecondBentTo = 0.8;
+constexpr double kSecondTo = 0.8;  // sharpness of the first, below which the second's contacts end
 constexpr double kOnePlace = 0.5;       // edges, no longer than strands are wide: crossings nearer along both are one
 constexpr double kOneSide = 1.5;        // likewise: a vertex has one place within that of the other strand
 constexpr double kMostRun = 2.0;        // edges that a place is followed by
+constexpr double kHeldRun = 0.2;        // edges, after which a place is held where it has come to
 constexpr double kBorderReach = 0.075;  // of the radii: a bend that closes on itself is looked at from there
 constexpr double kDipPart = 0.2;   // of what a dip changes, from step to step: a force does not act where the strands
                                    // are nearest, and would not settle if it were followed at once
@@ -196,6 +202,21 @@ double radii_at(const Strand& a, const Strand& b, const StrandContact& c) noexce
   return a.radius_at(c.pair.edge_a, c.sa) + b.radius_at(c.pair.edge_b, c.sb);
 }
 
+// Where strands touch along a line the vertices of one of them will do: of the one that is bent round the other, whose
+// nearest places on that stay where they are. Where neither is, of the first.
+// @param known that it has a contact already
+bool carries(const Strand* strands, const StrandContact& c, const CurvePlaces& now, bool known) noexcept {
+  const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
+  const EdgePair turned{c.pair.strand_b, c.pair.edge_b, c.pair.strand_a, c.pair.edge_a};
+  // That the other's vertices see no line, but a crossing.
+  const bool crosses = now.sharp_b > kBesideFrom * sharpness_unit(b, a, turned);
+  if (!second(a, c.pair, now.u, now.v))
+    return crosses || now.bend_b > (known ? kBentTo : kBentFrom) || now.bend_b > (known ? 0.6 : 0.8) * now.bend_a;
+  if (now.bordered) return known;
+  const bool other_crosses = now.sharp_b > (known ? kSecondTo : kBesideFrom) * sharpness_unit(b, a, turned);
+  return other_crosses || (now.bend_b > now.bend_a && now.bend_a < (known ? kSecondBentTo : kSecondBentFrom));
+}
+
 // The normal that belongs to a distance vector, and the gap along it. @param former zero where there was none
 // @param near [radii] the side of before counts where centrelines are nearer
 void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& former, double near,
@@ -235,34 +256,35 @@ bool StrandContacts::gather_again(const Strand* strands, std::size_t count, doub
 
 bool StrandContacts::gather(const Strand* strands, std::size_t count, double reach) noexcept {
   contacts_ = memory_;
+  for (StrandContact& c : contacts_) c.held = -1;
   first_ = true;
   return gather_again(strands, count, reach);
 }
 
-bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& sharp, bool& bordered) const noexcept {
+bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlaces& now) const noexcept {
   const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
   const bool same = c.pair.strand_a == c.pair.strand_b;
   const double u = parameter(c.pair.edge_a, c.sa), v = ahead(a, same, u, parameter(c.pair.edge_b, c.sb));
   const ArcLimits limits = limits_of(a, b, same, u, behind(a, c.pair));
-  CurvePlaces now;
+  if (c.held < 0) c.held = parameter(c.pair.edge_b, c.sb);
+  const double held = ahead(a, same, u, c.held);
   const bool beside = c.kind == StrandContact::Kind::beside;
   const bool there =
-      (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now)
+      (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now, &held)
               : nearest_crossing(a, b, u, v, limits, kMostRun, now) && !other_way_round(a, same, now.u, now.v));
-  sharp = 1;
-  bordered = false;
   if (!there) {  // it stays where it was
     const Vector3d apart = place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
     c.gap = c.normal.dot(apart) - a.radius_at(c.pair.edge_a, c.sa) - b.radius_at(c.pair.edge_b, c.sb);
     return false;
   }
-  sharp = beside || !now.ended ? now.sharp : 1;
-  bordered = now.bordered;
   // One that has run along a strand may have gone round a bend: then another direction is no other side.
   const double run =
       std::abs(now.u - u) * a.length_of(c.pair.edge_a) + std::abs(now.v - v) * b.length_of(c.pair.edge_b);
   if (!beside) place(a, now.u, c.pair.edge_a, c.sa);
+  c.glide_a = beside ? 0 : now.glide_a;
+  c.glide_b = now.glide_b;
   place(b, now.v, c.pair.edge_b, c.sb);
+  if (std::abs(now.v - held) > kHeldRun) c.held = parameter(c.pair.edge_b, c.sb);
   const Vector3d former = c.normal;
   set_normal(strands, now.apart, former, run > kSideRun * radii_at(a, b, c) ? kFadeFrom : kSideNear, c);
   if (first_ && beside) c.dip += kDipPart * (now.dip - c.dip);
@@ -271,9 +293,8 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, double& s
 }
 
 void StrandContacts::follow(const Strand* strands) noexcept {
-  double sharp = 0;
-  bool bordered = false;
-  for (StrandContact& c : contacts_) followed(strands, c, sharp, bordered);
+  CurvePlaces now;
+  for (StrandContact& c : contacts_) followed(strands, c, now);
 }
 
 void StrandContacts::add(const StrandContact& contact) noexcept {
@@ -340,13 +361,10 @@ void StrandContacts::add_beside(const Strand* strands, const EdgePair& pair, dou
                    : now.sharp > kBesideFrom * sharpness_unit(a, b, c.pair) || now.apart.norm() > radii + reach)
     return;
   if (known(now.v)) return;
-  // Where they lie along each other the vertices of one of them will do: of the first.
-  if (second(a, c.pair, now.u, now.v)) {
-    const EdgePair turned{c.pair.strand_b, c.pair.edge_b, c.pair.strand_a, c.pair.edge_a};
-    if (now.bordered || sharpness_at(b, a, now.v, now.u) <= kBesideFrom * sharpness_unit(b, a, turned)) return;
-  }
+  if (!carries(strands, c, now, false)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), kSideNear, c);
   c.dip = now.dip;
+  c.glide_b = now.glide_b;
   add(c);
 }
 
@@ -386,6 +404,8 @@ void StrandContacts::find_crossing(const Strand* strands, const EdgePair& pair, 
   place(b, now.v, c.pair.edge_b, c.sb);
   if (now.apart.norm() > radii_at(a, b, c) + reach || known(now.u, now.v)) return;
   set_normal(strands, now.apart, Vector3d::Zero(), kSideNear, c);
+  c.glide_a = now.glide_a;
+  c.glide_b = now.glide_b;
   add(c);
 }
 
@@ -461,17 +481,17 @@ std::size_t StrandContacts::find(const Strand* strands, std::size_t count, doubl
   for (std::size_t i = 0; i < contacts_.size(); ++i) {
     StrandContact c = contacts_[i];
     if (!there(c.pair.strand_a, c.pair.edge_a) || !there(c.pair.strand_b, c.pair.edge_b)) continue;
-    double sharp = 0;
-    bool bordered = false;
+    CurvePlaces now;
     // Renamed ones may stand elsewhere than at a vertex: those near them inherit from where they are.
     const bool stray = c.kind == StrandContact::Kind::beside && c.sa != 0 && c.sa != 1;
-    bool goes = stray || !followed(strands, c, sharp, bordered);
+    bool goes = stray || !followed(strands, c, now);
     const Strand &a = strands[c.pair.strand_a], &b = strands[c.pair.strand_b];
     const double radii = radii_at(a, b, c), unit = sharpness_unit(a, b, c.pair);
     if (c.kind == StrandContact::Kind::beside)
-      goes = goes || (bordered ? c.gap > 2 * kBorderReach * radii : sharp > kBesideTo * unit);
-    else
-      goes = goes || sharp < unit * (c.gap < 0 || !c.force.isZero(0) ? kPressedTo : kCrossingTo);
+      goes = goes || (now.bordered ? c.gap > 2 * kBorderReach * radii
+                                   : now.sharp > kBesideTo * unit || !carries(strands, c, now, true));
+    else if (!now.ended)
+      goes = goes || now.sharp < unit * (c.gap < 0 || !c.force.isZero(0) ? kPressedTo : kCrossingTo);
     goes = goes || c.gap > reach;
     const bool finite = std::isfinite(c.gap) && c.normal.allFinite() && c.force.allFinite();
     if (!finite || (goes && (begins || c.force.isZero(0)))) {

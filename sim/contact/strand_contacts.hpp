@@ -76,7 +76,7 @@ class StrandContacts {
   using Contacts = std::vector<StrandContact>;
 
   /// Where a contact is now; false when it is lost.
-  bool followed(const Strand* strands, StrandContact& contact, double& sharp, bool& bordered) const noexcept;
+  bool followed(const Strand* strands, StrandContact& contact, CurvePlaces& now) const noexcept;
   void find_beside(const Strand* strands, const EdgePair& pair, std::uint32_t vertex, double reach) noexcept;
   void add_beside(const Strand* strands, const EdgePair& pair, double u, double v, const ArcLimits& limits,
                   double reach) noexcept;

@@ -1,6 +1,8 @@
 #pragma once
 /// Numbers of the contact solver that stand for a length or a force, in one place. They assume threads of 0.02 to 1 mm.
 
+#include <cstddef>
+
 namespace ligature::contact {
 
 inline constexpr double kContactSoftness = 1e-5;  ///< first estimate of force / k: what one iteration may leave [mm]
@@ -87,6 +89,9 @@ inline constexpr double kMostLeap = 2;        ///< among tissue: length of a mov
 inline constexpr double kWorkWithout = 20;    ///< contacts' worth of all else in a linearisation
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
 inline constexpr double kForcing = 0.02;
+inline constexpr int kSweptAlone = 2;  ///< between strands alone: linearisations that sweeps alone will do for, ...
+inline constexpr double kSettled = 1e-4;  ///< ... unless no more than this part of the load is out of balance ...
+inline constexpr std::size_t kFewContacts = 20;  ///< ... in a problem that is solved in no time
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]

@@ -111,14 +111,10 @@ inline std::vector<Vec3> stretch_of(const std::vector<Vec3>& points, double from
   return out;
 }
 
-/// Ties it, then lowers the friction to each of these values in turn, each for `given_s`, until it slides: until each
-/// loaded end goes faster than kSliding diameters a second in the second half of that time, which it does when 3.5 % of
-/// the load are missing at the drag of TieCase.
-///
-/// A tie may slip by up to a diameter and hold again in another form (a thief that is set flat rolls over). That is no
-/// opening, and given 0.06 s it looks like one.
-inline Trial lower_friction(const std::string& tie, const TieCase& of, const std::vector<double>& values,
-                            double given_s) {
+/// It is tied while all four ends are pulled, until kReleased_s; from kTied_s on friction takes each of these values in
+/// turn, for `given_s`.
+inline config::Scenario scenario_of(const std::string& tie, const TieCase& of, const std::vector<double>& values,
+                                    double given_s = 0) {
   config::Scenario s = shipped_knot(tie + "_02mm");
   s.params.schedule.clear();
   s.params.friction.thread_thread = of.setting_friction;
@@ -148,7 +144,18 @@ inline Trial lower_friction(const std::string& tie, const TieCase& of, const std
     s.params.schedule.push_back(e);
   }
   for (std::size_t k = 0; k < values.size(); ++k) set_at(kTied_s + static_cast<double>(k) * given_s, values[k]);
-  Knot knot(std::move(s));
+  return s;
+}
+
+/// Ties it, then lowers the friction to each of these values in turn, each for `given_s`, until it slides: until each
+/// loaded end goes faster than kSliding diameters a second in the second half of that time, which it does when 3.5 % of
+/// the load are missing at the drag of TieCase.
+///
+/// A tie may slip by up to a diameter and hold again in another form (a thief that is set flat rolls over). That is no
+/// opening, and given 0.06 s it looks like one.
+inline Trial lower_friction(const std::string& tie, const TieCase& of, const std::vector<double>& values,
+                            double given_s) {
+  Knot knot(scenario_of(tie, of, values, given_s));
   Trial trial;
   const double d = knot.diameter();
   const auto ends_apart = [&] {

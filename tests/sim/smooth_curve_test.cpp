@@ -295,6 +295,68 @@ TEST(CurvePlaces, SharpnessOfStraightStrandsIsTheSineAndOfWoundOnesNothing) {
   }
 }
 
+// Near the centre of an arc hardly any place of it is nearer than another.
+TEST(CurvePlaces, AHeldPlaceRunsNoFurtherThanTwiceTheMotion) {
+  const double around = 0.4, edge = 0.02;
+  const Thread arc = along_curve(
+      [=](double a) -> Vector3d {
+        return {around * std::cos(a), around * std::sin(a), 0};
+      },
+      0.2, 2.9, kRadius, edge);
+  const Strand b = strand_of(arc);
+  for (const double bend : {0.05, 0.1, 0.3, 0.5, 0.9}) {
+    const double off = bend * around;  // from the centre; the arc is nearest on that side
+    const auto point = [&](double aside) {
+      return straight({aside, off, 0}, Vector3d::UnitZ(), 0.4, kRadius, edge);
+    };
+    const Thread still = point(0), moved = point(0.01 * around);
+    CurvePlaces there, free, held;
+    ASSERT_TRUE(nearest_beside(strand_of(still), b, 10, 0.5 * static_cast<double>(b.edges()), {}, 20, there));
+    EXPECT_NEAR(there.bend_b, bend, 0.01);
+    ASSERT_TRUE(nearest_beside(strand_of(still), b, 10, there.v, {}, 20, held, &there.v));
+    EXPECT_NEAR(held.v, there.v, 1e-4) << "at the nearest place it stays";
+    ASSERT_TRUE(nearest_beside(strand_of(moved), b, 10, there.v, {}, 20, free));
+    ASSERT_TRUE(nearest_beside(strand_of(moved), b, 10, there.v, {}, 20, held, &there.v));
+    const double run = std::abs(free.v - there.v) * edge, of_held = std::abs(held.v - there.v) * edge;
+    EXPECT_NEAR(run, 0.01 * around / bend, 0.05 * run);
+    EXPECT_NEAR(of_held, 0.01 * around / std::max(bend, 0.5), 0.05 * of_held);
+    EXPECT_LT(held.apart.norm() - free.apart.norm(), 1e-3 * free.apart.norm());
+  }
+}
+
+// Against the distance of curves that are turned: second differences.
+TEST(CurvePlaces, AForceResistsThatAStrandTurnsByHowItsPlaceGlides) {
+  std::mt19937 random(11);
+  std::uniform_real_distribution<double> any(-1, 1);
+  int asked = 0;
+  for (int trial = 0; trial < 300; ++trial) {
+    const Thread a = wandering(random, 9, false);
+    Thread b = wandering(random, 9, false);
+    const Strand sa = strand_of(a);
+    const CurvePoint at = curve_at(sa, 4);
+    const Vector3d common = at.d1.cross(curve_at(strand_of(b), 4).d1).normalized();
+    const Vector3d apart = at.p - curve_at(strand_of(b), 4).p + 1.5 * common;
+    for (Vector3d& x : b.x) x += apart;
+    CurvePlaces found;
+    if (!nearest_beside(sa, strand_of(b), 4, 4, {}, 0.4, found) || found.bend_b < 0.55 || std::abs(found.v - 4) > 0.4)
+      continue;
+    ++asked;
+    // About the place, in the plane of tangent and distance.
+    const CurvePoint on = curve_at(strand_of(b), found.v);
+    const Vector3d axis = on.d1.cross(found.apart).normalized();
+    const auto distance = [&](double angle) {
+      Thread turned = b;
+      for (Vector3d& x : turned.x) x = on.p + Eigen::AngleAxisd(angle, axis) * (x - on.p);
+      CurvePlaces now;
+      EXPECT_TRUE(nearest_beside(sa, strand_of(turned), 4, found.v, {}, 1, now));
+      return now.apart.norm();
+    };
+    const double h = 1e-3, second = (distance(h) - 2 * distance(0) + distance(-h)) / (h * h);
+    EXPECT_NEAR(second, -found.glide_b * on.d1.squaredNorm(), 1e-3 * (1 - second)) << trial;
+  }
+  EXPECT_GT(asked, 50);
+}
+
 TEST(CurvePlaces, OfOneStrandNeverComeNearerThanPiRadiiOfArc) {
   // A bend of 0.8 of the radius: its places would run together. Held at the border, both ways round a ring.
   const Thread bend = along_curve(

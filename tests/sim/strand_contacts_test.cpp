@@ -83,11 +83,21 @@ Missed missed_by(const std::vector<Thread>& threads, const std::vector<StrandCon
         return k != m || (v - u >= least && (!a.closed || v - u <= static_cast<double>(a.edges()) - least));
       };
       const auto d = [&](double u, double v) { return (curve_at(a, u).p - curve_at(b, v).p).norm(); };
-      std::vector<const StrandContact*> these;
-      for (const StrandContact& c : contacts)
-        if (c.pair.strand_a == k && c.pair.strand_b == m) these.push_back(&c);
+      // Of either's vertices; u, v: on a, b.
+      struct There {
+        double u, v, gap;
+        bool beside, of_b;
+      };
+      std::vector<There> these;
+      for (const StrandContact& c : contacts) {
+        const bool beside = c.kind == Kind::beside;
+        if (c.pair.strand_a == k && c.pair.strand_b == m) these.push_back({u_of(c), v_of(c), c.gap, beside, false});
+        if (k != m && c.pair.strand_a == m && c.pair.strand_b == k)
+          these.push_back({v_of(c), u_of(c), c.gap, beside, true});
+      }
 
-      // At every vertex that lies along the other strand: each of its nearest places there has a contact.
+      // At every vertex that lies along the other strand: each of its nearest places there has a contact, its own or of
+      // the other's vertices on either side.
       constexpr int kFine = 50;
       const int last_b = static_cast<int>(b.edges()) * kFine;
       Points fine;
@@ -105,10 +115,13 @@ Missed missed_by(const std::vector<Thread>& threads, const std::vector<StrandCon
           if (k == m && a.closed && v - u > half_round - 2) continue;  // the vertices of the other have it, or will
           if (sharpness_at(a, b, u, v) > 0.85) continue;
           ++worst.asked;
-          const bool has = std::any_of(these.begin(), these.end(), [&](const StrandContact* c) {
-            return c->kind == Kind::beside && u_of(*c) == u &&
-                   (std::abs(along(b, v, v_of(*c))) < 0.03 ||  // or another that is nearer, within an edge and a half
-                    (std::abs(along(b, v, v_of(*c))) < 1.5 && c->gap <= at(j) - radii));
+          const bool has = std::any_of(these.begin(), these.end(), [&](const There& c) {
+            if (!c.beside) return false;
+            if (c.of_b) return std::abs(along(b, v, c.v)) < 0.75 && std::abs(along(a, u, c.u)) < 1.5;
+            if (k == m && std::abs(along(a, v, c.u)) < 0.75 && std::abs(along(a, u, c.v)) < 1.5) return true;
+            return c.u == u &&
+                   (std::abs(along(b, v, c.v)) < 0.03 ||  // or another that is nearer, within an edge and a half
+                    (std::abs(along(b, v, c.v)) < 1.5 && c.gap <= at(j) - radii));
           });
           if (!has) ++worst.without;
         }
@@ -134,11 +147,11 @@ Missed missed_by(const std::vector<Thread>& threads, const std::vector<StrandCon
           if (!lowest) continue;
           ++worst.asked;
           double gap = 1e9;
-          for (const StrandContact* c : these) {
-            const bool straight = std::abs(along(a, u, u_of(*c))) < 0.65 && std::abs(along(b, v, v_of(*c))) < 2;
-            const bool swapped =
-                k == m && std::abs(along(a, v, u_of(*c))) < 0.65 && std::abs(along(a, u, v_of(*c))) < 2;
-            if (straight || swapped) gap = std::min(gap, c->gap);
+          for (const There& c : these) {
+            const double near_a = c.of_b ? 2 : 0.65, near_b = c.of_b ? 0.65 : 2;
+            const bool straight = std::abs(along(a, u, c.u)) < near_a && std::abs(along(b, v, c.v)) < near_b;
+            const bool swapped = k == m && std::abs(along(a, v, c.u)) < near_a && std::abs(along(a, u, c.v)) < near_b;
+            if (straight || swapped) gap = std::min(gap, c.gap);
           }
           const double more = gap - (here - radii), sharp = std::min(sharpness_at(a, b, u, v), 1.0);
           const double half = 0.5 * sharp * a.rest_length;
@@ -146,16 +159,16 @@ Missed missed_by(const std::vector<Thread>& threads, const std::vector<StrandCon
           worst.over = std::max(worst.over, (more - half * half / (2 * here)) / thin);
         }
 
-      for (const StrandContact* c : these) {
+      for (const There& c : these) {
         double nearest = 1e9;
         for (int i = -10; i <= 10; ++i)
           for (int j = -10; j <= 10; ++j) {
-            double u = u_of(*c) + 0.1 * i, v = v_of(*c) + 0.1 * j;
+            double u = c.u + 0.1 * i, v = c.v + 0.1 * j;
             if (!a.closed) u = std::clamp(u, 0.0, static_cast<double>(a.edges()));
             if (!b.closed) v = std::clamp(v, 0.0, static_cast<double>(b.edges()));
             nearest = std::min(nearest, d(u, v));
           }
-        worst.below = std::max(worst.below, (nearest - radii - c->gap) / thin);
+        worst.below = std::max(worst.below, (nearest - radii - c.gap) / thin);
       }
     }
   return worst;
@@ -335,28 +348,35 @@ TEST(StrandContacts, StrandsAlongEachOtherHaveOneForEveryVertexOfTheFirst) {
 }
 
 TEST(StrandContacts, AStrandWoundRoundAnotherTouchesItBesideEveryVertex) {
-  // At 45 degrees, but on a line: sharpness is what tells it from a crossing.
+  // Steeply, but on a line: sharpness is what tells it from a crossing. Nearest places on the core stay where they are,
+  // those on what is wound round it would run: it has the contacts, whichever comes first.
   const Thread core = straight({0, 0, 1.9}, Vector3d::UnitZ(), 3.7, kRadius, 0.1, 0.3);
-  const Thread wound = helix(2 * kRadius, 2 * pi * 2 * kRadius, 3, 0, kRadius, 0.1, 0.2);
+  const double rise = 0.7 * 2 * kRadius;
+  const Thread wound = helix(2 * kRadius, 2 * pi * rise, 4, 0, kRadius, 0.1, 0.2);
+  const double curve = std::pow(2 * kRadius, 2) + rise * rise;  // radius over curvature
   for (bool first : {true, false}) {
     Finder f({first ? core : wound, first ? wound : core});
     f.look();
     const std::vector<Strand> s = strands_of(f.threads);
+    const std::uint32_t bent = first ? 1 : 0;
     EXPECT_EQ(f.count(Kind::crossing), 0u);
-    std::vector<int> at(f.threads[0].x.size(), 0);
+    std::vector<int> at(wound.x.size(), 0);
     for (const StrandContact& c : f.contacts.contacts()) {
+      const double on = v_of(c), last = static_cast<double>(s[1 - c.pair.strand_a].edges());
+      if (c.pair.strand_a != bent && (on == 0 || on == last)) continue;  // at an end
+      ASSERT_EQ(c.pair.strand_a, bent);
       EXPECT_EQ(c.sa == 0 || c.sa == 1, true);
       ++at[static_cast<std::size_t>(u_of(c))];
-      if (v_of(c) > 2 && v_of(c) < static_cast<double>(s[1].edges()) - 2 && u_of(c) > 2 &&
-          u_of(c) < static_cast<double>(s[0].edges()) - 2) {
-        EXPECT_LT(sharpness_at(s[0], s[1], u_of(c), v_of(c)), 0.25);
-        // The curve runs l^2/8R inside its vertices, R = 0.4.
-        EXPECT_NEAR(c.gap, -0.1 * 0.1 / 8 / 0.4, 0.002 * kRadius);
+      if (v_of(c) > 2 && v_of(c) < static_cast<double>(s[1 - bent].edges()) - 2 && u_of(c) > 2 &&
+          u_of(c) < static_cast<double>(s[bent].edges()) - 2) {
+        EXPECT_LT(sharpness_at(s[bent], s[1 - bent], u_of(c), v_of(c)), 0.3);
+        // The curve runs l^2/8R inside its vertices.
+        EXPECT_NEAR(c.gap, -0.1 * 0.1 / 8 * 2 * kRadius / curve, 0.003 * kRadius);
       }
     }
     for (std::size_t i = 0; i < at.size(); ++i) {
-      const double z = f.threads[0].x[i].z();
-      if (z < 0.1 || z > 3.6) continue;
+      const double z = wound.x[i].z();
+      if (z < 0.2 || z > 3.5) continue;
       EXPECT_EQ(at[i], 1) << i;
     }
   }
@@ -418,7 +438,8 @@ TEST(StrandContacts, WhatIsDrawnHalfRoundAStrandTouchesItAtEveryVertex) {
 }
 
 TEST(StrandContacts, ABendRoundABendHasOneForEveryVertex) {
-  // Concentric arcs, the inner one as tight as its thickness allows: vertices of either against the other.
+  // Concentric arcs, the inner one as tight as its thickness allows: vertices of the first, or of the outer one where a
+  // place on that would run by twice what the inner one moves or more.
   const auto arc = [](double r, double phase) {
     return along_curve(
         [=](double a) -> Vector3d {
@@ -432,11 +453,12 @@ TEST(StrandContacts, ABendRoundABendHasOneForEveryVertex) {
         const Thread in = arc(inner * kRadius, phase), out = arc((inner + 2) * kRadius, 0.1);
         Finder f({first ? in : out, first ? out : in});
         f.look();
-        std::vector<int> at(f.threads[0].x.size(), 0);
+        const std::uint32_t of = inner / (inner + 2) < 0.5 && first ? 1 : 0;
+        std::vector<int> at(f.threads[of].x.size(), 0);
         for (const StrandContact& c : f.contacts.contacts())
-          if (c.kind == Kind::beside) ++at[static_cast<std::size_t>(u_of(c))];
+          if (c.kind == Kind::beside && c.pair.strand_a == of) ++at[static_cast<std::size_t>(u_of(c))];
         for (std::size_t i = 2; i + 3 < at.size(); ++i) {
-          const double angle = std::atan2(f.threads[0].x[i].y(), f.threads[0].x[i].x());
+          const double angle = std::atan2(f.threads[of].x[i].y(), f.threads[of].x[i].x());
           if (angle < 0.5 || angle > 2.2) continue;
           EXPECT_EQ(at[i], 1) << inner << " " << first << " " << i;
         }
