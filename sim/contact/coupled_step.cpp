@@ -751,6 +751,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     }
     tools_.clear_forces();
     if (iteration > 0 && settings.between) {
+      contacts_.hold(among_tissue || iteration >= kPlacesFree);
       if (2 * travelled + kContactReach * diameter > reach_) {
         contacts_.gather_again(strands, count, reach_);
         travelled = 0;

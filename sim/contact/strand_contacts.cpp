@@ -18,7 +18,7 @@ constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
 // the first: below its contact begins no more, and ends. Likewise of the second, above.
 constexpr double kBentFrom = 0.4, kBentTo = 0.3;
 constexpr double kSecondBentFrom = 0.65, kSecondBentTo = 0.8;
-constexpr double kSecondTo = 0.8;  // sharpness of the first, below which the second's contacts end
+constexpr double kSecondTo = 0.8;       // sharpness of the first, below which the second's contacts end
 constexpr double kOnePlace = 0.5;       // edges, no longer than strands are wide: crossings nearer along both are one
 constexpr double kOneSide = 1.5;        // likewise: a vertex has one place within that of the other strand
 constexpr double kMostRun = 2.0;        // edges that a place is followed by
@@ -257,7 +257,7 @@ bool StrandContacts::gather_again(const Strand* strands, std::size_t count, doub
 bool StrandContacts::gather(const Strand* strands, std::size_t count, double reach) noexcept {
   contacts_ = memory_;
   for (StrandContact& c : contacts_) c.held = -1;
-  first_ = true;
+  first_ = holds_ = true;
   return gather_again(strands, count, reach);
 }
 
@@ -270,7 +270,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlac
   const double held = ahead(a, same, u, c.held);
   const bool beside = c.kind == StrandContact::Kind::beside;
   const bool there =
-      (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now, &held)
+      (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now, holds_ ? &held : nullptr)
               : nearest_crossing(a, b, u, v, limits, kMostRun, now) && !other_way_round(a, same, now.u, now.v));
   if (!there) {  // it stays where it was
     const Vector3d apart = place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
@@ -284,7 +284,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlac
   c.glide_a = beside ? 0 : now.glide_a;
   c.glide_b = now.glide_b;
   place(b, now.v, c.pair.edge_b, c.sb);
-  if (std::abs(now.v - held) > kHeldRun) c.held = parameter(c.pair.edge_b, c.sb);
+  if (!holds_ || std::abs(now.v - held) > kHeldRun) c.held = parameter(c.pair.edge_b, c.sb);
   const Vector3d former = c.normal;
   set_normal(strands, now.apart, former, run > kSideRun * radii_at(a, b, c) ? kFadeFrom : kSideNear, c);
   if (first_ && beside) c.dip += kDipPart * (now.dip - c.dip);

@@ -4,10 +4,13 @@
 /// Contact is between the smooth centrelines (smooth_curve.hpp). Strands that cross have one where they are nearest to
 /// each other. Strands that lie along each other, or are wound round each other, touch along a line: there every vertex
 /// of the one has a contact with the nearest place of the other, so that nothing but the solver moves force from one to
-/// the next. Of the first of the two, where either would do; where one is drawn half round the other, which sees a
-/// crossing, of the one that is bent, whichever it is. Both kinds where the sharpness (curve_places.hpp) is between,
-/// each with a hysteresis. The two formulations and why one needs both: [Meier 2017], which parts them by the angle;
-/// that takes one strand wound round another for crossings, whose places then run along the line.
+/// the next. Of the one that is bent round the other, whichever it is: its nearest places stay where they are, while
+/// all of a bend is as near to what lies inside it. Of the first of the two where they are bent alike; where both are
+/// bent round each other the nearest place would run all the same, and is held near where the step began (between
+/// strands alone, near where its first linearisations led it: what slides on steadily lags behind nothing). Both kinds
+/// where the sharpness (curve_places.hpp) is between, each with a hysteresis. The two formulations and why one needs
+/// both: [Meier 2017], which parts them by the angle; that takes one strand wound round another for crossings, whose
+/// places then run along the line.
 ///
 /// A contact is found once, from the pairs of edges that are near, and followed from then on by Newton's method: its
 /// place glides over vertices. Neighbours along a thread do not touch below pi h of arc between the two places: a
@@ -51,6 +54,9 @@ class StrandContacts {
   /// their surfaces: those that were, followed, and new ones among the pairs. In ascending order of pairs.
   /// @returns how many did not fit (the deepest are kept). @rt no allocation
   std::size_t find(const Strand* strands, std::size_t count, double reach) noexcept;
+  /// Whether places are held from now on (curve_places.hpp) where they were when the step began, or when they were last
+  /// free; gather() has them held.
+  void hold(bool places) noexcept { holds_ = places; }
   /// The same contacts, followed to where they are now; none begins or ends.
   void follow(const Strand* strands) noexcept;
 
@@ -92,6 +98,7 @@ class StrandContacts {
 
   std::size_t most_ = 0;
   bool first_ = true;         ///< no find() since gather()
+  bool holds_ = true;         ///< places
   PairList pairs_;            ///< that may touch in this step
   Contacts contacts_;         ///< of the last find(), ascending                            (2 most contacts)
   Contacts gone_;             ///< those that ended in it                                   (2 most contacts)

@@ -57,6 +57,7 @@ inline constexpr double kTissueLeft = 0.01;   ///< that a converged step may lac
 // Contact between strands.
 inline constexpr double kContactReach = 0.5;  ///< surfaces nearer than this are looked at, beyond motion [diameter]
 inline constexpr double kRenewMove = 0.1;     ///< of a contact, after which places and normals are renewed [diameter]
+inline constexpr int kPlacesFree = 4;         ///< between strands alone: linearisation from which on places are held
 inline constexpr double kTouching = 0.02;     ///< surfaces nearer than this make threads move together [diameter]
 inline constexpr double kChosenMargin = 0.1;  ///< a contact that would be left nearer than this is coupled [diameter]
 inline constexpr double kMostMove = 0.5;      ///< of a vertex in one iteration, ...
@@ -89,7 +90,7 @@ inline constexpr double kMostLeap = 2;        ///< among tissue: length of a mov
 inline constexpr double kWorkWithout = 20;    ///< contacts' worth of all else in a linearisation
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
 inline constexpr double kForcing = 0.02;
-inline constexpr int kSweptAlone = 2;  ///< between strands alone: linearisations that sweeps alone will do for, ...
+inline constexpr int kSweptAlone = 2;     ///< between strands alone: linearisations that sweeps alone will do for, ...
 inline constexpr double kSettled = 1e-4;  ///< ... unless no more than this part of the load is out of balance ...
 inline constexpr std::size_t kFewContacts = 20;  ///< ... in a problem that is solved in no time
 inline constexpr double kLeastConeTarget = 1e-10;

@@ -306,9 +306,7 @@ TEST(CurvePlaces, AHeldPlaceRunsNoFurtherThanTwiceTheMotion) {
   const Strand b = strand_of(arc);
   for (const double bend : {0.05, 0.1, 0.3, 0.5, 0.9}) {
     const double off = bend * around;  // from the centre; the arc is nearest on that side
-    const auto point = [&](double aside) {
-      return straight({aside, off, 0}, Vector3d::UnitZ(), 0.4, kRadius, edge);
-    };
+    const auto point = [&](double aside) { return straight({aside, off, 0}, Vector3d::UnitZ(), 0.4, kRadius, edge); };
     const Thread still = point(0), moved = point(0.01 * around);
     CurvePlaces there, free, held;
     ASSERT_TRUE(nearest_beside(strand_of(still), b, 10, 0.5 * static_cast<double>(b.edges()), {}, 20, there));
