@@ -47,7 +47,8 @@ struct ConeSettings {
   /// next to nothing, W is so soft that a residual of 1e-7 still leaves penetrations of many radii
   double motion_target = std::numeric_limits<double>::infinity();
   /// standard: Newton's method where the start is near. It finds forces where W has no inverse, too, and then large
-  /// ones: in a tight knot, whose strands hold each other, they mislead the next linearisation.
+  /// ones: in a tight knot, whose strands hold each other, they misled the next linearisation while places of contacts ran
+  /// (strand_contacts.hpp).
   bool newton = false;
   /// With Newton's method: iterations of the interior-point method, where nothing else does; each a factorisation, and
   /// besides those above. 0 = none.

@@ -17,6 +17,7 @@ constexpr double kBesideFrom = 0.95, kBesideTo = 1.1;
 // Of a vertex of the first of two strands, how fast the distance grows along the other, where that is less than along
 // the first: below its contact begins no more, and ends. Likewise of the second, above.
 constexpr double kBentFrom = 0.4, kBentTo = 0.3;
+constexpr double kLessFrom = 0.8, kLessTo = 0.6;  // ... and over what it is along the first
 constexpr double kSecondBentFrom = 0.65, kSecondBentTo = 0.8;
 constexpr double kSecondTo = 0.8;       // sharpness of the first, below which the second's contacts end
 constexpr double kOnePlace = 0.5;       // edges, no longer than strands are wide: crossings nearer along both are one
@@ -211,7 +212,8 @@ bool carries(const Strand* strands, const StrandContact& c, const CurvePlaces& n
   // That the other's vertices see no line, but a crossing.
   const bool crosses = now.sharp_b > kBesideFrom * sharpness_unit(b, a, turned);
   if (!second(a, c.pair, now.u, now.v))
-    return crosses || now.bend_b > (known ? kBentTo : kBentFrom) || now.bend_b > (known ? 0.6 : 0.8) * now.bend_a;
+    return crosses || now.bend_b > (known ? kBentTo : kBentFrom) ||
+           now.bend_b > (known ? kLessTo : kLessFrom) * now.bend_a;
   if (now.bordered) return known;
   const bool other_crosses = now.sharp_b > (known ? kSecondTo : kBesideFrom) * sharpness_unit(b, a, turned);
   return other_crosses || (now.bend_b > now.bend_a && now.bend_a < (known ? kSecondBentTo : kSecondBentFrom));
@@ -267,7 +269,8 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlac
   const double u = parameter(c.pair.edge_a, c.sa), v = ahead(a, same, u, parameter(c.pair.edge_b, c.sb));
   const ArcLimits limits = limits_of(a, b, same, u, behind(a, c.pair));
   if (c.held < 0) c.held = parameter(c.pair.edge_b, c.sb);
-  const double held = ahead(a, same, u, c.held);
+  const double round = b.closed ? static_cast<double>(b.edges()) : 0.0;
+  const double held = round > 0 ? c.held + round * std::round((v - c.held) / round) : c.held;
   const bool beside = c.kind == StrandContact::Kind::beside;
   const bool there =
       (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now, holds_ ? &held : nullptr)
