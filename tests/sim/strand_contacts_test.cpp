@@ -634,6 +634,52 @@ TEST(StrandContacts, ARingHasTheSameContactsWhereverItBegins) {
   }
 }
 
+TEST(StrandContacts, PlacesHeldOnARingDoNotKnowWhereItBegins) {
+  // Two rings wound round each other, seven times and 35 degrees steep, so that each is bent towards the other (bend
+  // 1 - 2 sin^2 35 = 0.34): places are held. One ring creeps along itself past its first vertex in one step.
+  const auto wound = [](double phase, double crept) {
+    return along_curve(
+        [=](double u) -> Vector3d {
+          const double t = 2 * pi * (u + crept), p = 7 * t + phase, out = 10 * kRadius + kRadius * std::cos(p);
+          return {out * std::cos(t), out * std::sin(t), kRadius * std::sin(p)};
+        },
+        0, 1, kRadius, 0.5 * kRadius, 0, true);
+  };
+  const auto crept_by = [&](std::size_t turn) {
+    Finder f({wound(0, 0), wound(pi, 0)});
+    const auto begin = [&](Thread ring) {
+      std::rotate(ring.x.begin(), ring.x.begin() + static_cast<std::ptrdiff_t>(turn), ring.x.end());
+      return ring;
+    };
+    f.threads[1] = begin(wound(pi, 0));
+    f.look();
+    const auto edges = static_cast<double>(f.threads[1].x.size());
+    for (int k = 1; k <= 8; ++k) {
+      f.threads[1] = begin(wound(pi, 0.1 * k / edges));
+      f.again();
+    }
+    return f;
+  };
+  const Finder first = crept_by(0);
+  const auto n = static_cast<double>(first.threads[1].x.size());
+  ASSERT_GT(first.contacts.contacts().size(), 100u);
+  for (std::size_t turn : {1u, 2u, 5u, 60u}) {
+    const Finder other = crept_by(turn);
+    ASSERT_EQ(other.contacts.contacts().size(), first.contacts.contacts().size()) << turn;
+    for (const StrandContact& c : first.contacts.contacts()) {
+      std::size_t same = 0;
+      for (const StrandContact& o : other.contacts.contacts()) {
+        const bool of_ring = c.pair.strand_a == 1;
+        const double u = u_of(o) + (of_ring ? static_cast<double>(turn) : 0.0) - u_of(c);
+        const double v = v_of(o) + (of_ring ? 0.0 : static_cast<double>(turn)) - v_of(c);
+        same += c.kind == o.kind && c.pair.strand_a == o.pair.strand_a && std::abs(u - n * std::round(u / n)) < 1e-6 &&
+                std::abs(v - n * std::round(v / n)) < 1e-6 && std::abs(o.gap - c.gap) < 1e-9;
+      }
+      EXPECT_EQ(same, 1u) << turn << " " << u_of(c) << " " << v_of(c);
+    }
+  }
+}
+
 // ---- sliding
 
 /// Moves a scene in little steps, one iteration each, forces kept. Calls `look(before, now)` for every contact that
