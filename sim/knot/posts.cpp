@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/knot/straightness.hpp"
+#include "sim/knot/winding.hpp"
 
 namespace ligature::knot {
 
@@ -12,86 +14,66 @@ namespace {
 // Chord over length from throw to throw. Flat ties, loose to tight: both strands below 0.55. Sliding ones: the post
 // above 0.95, the other strand below 0.45. What lies between the two is being capsized.
 constexpr double kStraight = 0.85, kBent = 0.6, kHardlyStraight = 0.65, kAlike = 0.05;
-constexpr double kBeyond = 3;   // distances between strands by which a post runs on straight on either side
-constexpr double kMost = 0.2;   // a throw's outermost places left out on either side: some directions mislead
-constexpr double kFarther = 2;  // a strand's places so many times as far from the other one as that one's are off
-constexpr std::size_t kMostProbes = 12;  // places of a strand in a throw that are looked at
-
-double quantile(std::vector<double> values, double part) {
-  const auto at = static_cast<std::ptrdiff_t>(part * static_cast<double>(values.size() - 1) + 0.5);
-  std::nth_element(values.begin(), values.begin() + at, values.end());
-  return values[static_cast<std::size_t>(at)];
-}
+constexpr double kBeyond = 3;       // distances between strands by which a post runs on straight on either side
+constexpr double kCore = 0.8;       // of all crossings, which is where throws are looked for: the rest leads astray
+constexpr std::size_t kProbes = 9;  // places of either strand at which the distance to the other one is looked at
 
 class Shape {
  public:
-  Shape(const Curve& first, const Curve& second, const std::vector<Meeting>& throws)
-      : curve_{&first, &second}, throws_(throws) {
-    Meeting all;
-    for (const Meeting& m : throws_) all.add(m);
-    for (std::size_t w = 0; w < 2; ++w) end_[w] = static_cast<double>(curve_[w]->size() - 1);
-    if (&first == &second) end_[0] = start_[1] = (quantile(all.at[0], 0.9) + quantile(all.at[1], 0.1)) / 2;
+  Shape(const Curve& first, const Curve& second, const std::vector<int>& half_turns, bool crosswise)
+      : curve_{&first, &second}, crosswise_{crosswise}, winding_(first, second) {
+    double sum = 0;
+    for (const int h : half_turns) upto_.push_back(sum += std::abs(h));
+    for (double& u : upto_) u /= sum;
+    for (std::size_t w = 0; w < 2; ++w) core_[w] = winding_.core(w, kCore);
     std::vector<double> apart;
-    for (Meeting& m : throws_) apart.push_back(mend(m));
-    apart_ = quantile(std::move(apart), 0.5);
+    for (std::size_t w = 0; w < 2; ++w)
+      for (std::size_t i = 0; i < kProbes; ++i)
+        apart.push_back(distance(w, (static_cast<double>(i) + 0.5) / static_cast<double>(kProbes)));
+    std::nth_element(apart.begin(), apart.begin() + kProbes, apart.end());
+    apart_ = apart[kProbes];
   }
-  /// From throw k to the next one: from middle to middle, and with most of both, of which a post passes both straight.
+  /// From throw k to the next one: from middle to middle, and with all of both, of which a post passes both straight.
   double straight(std::size_t strand, std::size_t k) const {
-    const std::vector<double>&a = throws_[k].at[strand], &b = throws_[k + 1].at[strand];
-    const double between = straight(strand, quantile(a, 0.5), quantile(b, 0.5));
-    const double low = std::min(quantile(a, kMost), quantile(b, kMost));
-    const double high = std::max(quantile(a, 1 - kMost), quantile(b, 1 - kMost));
-    return std::min(between, straight(strand, low, high));
+    const double from = k == 0 ? 0.0 : upto_[k - 1], between = upto_[k], to = upto_[k + 1];
+    return std::min(straight(strand, 0.5 * (from + between), 0.5 * (between + to)), straight(strand, from, to));
   }
 
  private:
-  double straight(std::size_t strand, double one, double other) const {
+  /// Of a strand, counted in points; share: of the crossings of the core, in the order of the throws.
+  double place(std::size_t strand, double share) const {
+    const auto [from, to] = core_[strand];
+    return winding_.place(strand, strand == 1 && crosswise_ ? to + share * (from - to) : from + share * (to - from));
+  }
+  double straight(std::size_t strand, double from_share, double to_share) const {
     const Curve& curve = *curve_[strand];
-    const double from = walked(curve, std::min(one, other), -kBeyond * apart_);
-    const double to = walked(curve, std::max(one, other), kBeyond * apart_);
-    return straightness(curve, from, to, apart_);
+    const double a = place(strand, from_share), b = place(strand, to_share);
+    return straightness(curve, walked(curve, std::min(a, b), -kBeyond * apart_),
+                        walked(curve, std::max(a, b), kBeyond * apart_), apart_);
   }
-  /// Where the other strand is nearest to this one's places of a throw.
-  std::vector<double> partners(const Meeting& m, std::size_t w) const {
-    std::vector<double> out;
-    for (std::size_t i = 0; i < m.at[w].size(); i += 1 + m.at[w].size() / kMostProbes)
-      out.push_back(nearest_place(*curve_[1 - w], start_[1 - w], end_[1 - w], point_at(*curve_[w], m.at[w][i])));
-    return out;
-  }
-  std::vector<double> distances(const Meeting& m, std::size_t w) const {
-    std::vector<double> out = partners(m, w);
-    const std::size_t step = 1 + m.at[w].size() / kMostProbes;
-    for (std::size_t i = 0; i < out.size(); ++i)
-      out[i] = norm(point_at(*curve_[1 - w], out[i]) - point_at(*curve_[w], m.at[w][i * step]));
-    return out;
-  }
-  /// A long stretch that nothing holds, such as a post, is shortened to one line, and places on that are not those on
-  /// the strand. Then the other strand's places say where it meets it. The distance between the strands there.
-  double mend(Meeting& m) const {
-    const double off[2] = {quantile(distances(m, 0), 0.5), quantile(distances(m, 1), 0.5)};
-    for (std::size_t w = 0; w < 2; ++w) {
-      if (off[w] <= kFarther * off[1 - w]) continue;
-      m.at[w] = partners(m, 1 - w);
-      return off[1 - w];
-    }
-    return (off[0] + off[1]) / 2;
+  double distance(std::size_t strand, double share) const {
+    const Curve& other = *curve_[1 - strand];
+    const Vec3 here = point_at(*curve_[strand], place(strand, share));
+    return norm(point_at(other, nearest_place(other, place(1 - strand, 0), place(1 - strand, 1), here)) - here);
   }
 
-  const Curve* curve_[2];
-  std::vector<Meeting> throws_;
-  double start_[2] = {0, 0}, end_[2] = {0, 0};  ///< the part of each curve that is that strand's
-  double apart_ = 0;
+  std::array<const Curve*, 2> curve_;
+  bool crosswise_;
+  Winding winding_;
+  std::array<std::pair<double, double>, 2> core_;
+  std::vector<double> upto_;  ///< shares of the crossings up to the end of each throw
+  double apart_ = 0;          ///< the strands, in the middle
 };
 
 }  // namespace
 
-Posts posts_of(const Curve& first, const Curve& second, const std::vector<Meeting>& throws) {
+Posts posts_of(const Curve& first, const Curve& second, const std::vector<int>& half_turns, bool crosswise) {
   Posts out;
-  out.post.resize(throws.size());
-  out.likely.resize(throws.size());
-  if (throws.size() < 2) return out;
-  const Shape shape(first, second, throws);
-  for (std::size_t k = 0; k + 1 < throws.size(); ++k) {
+  out.post.resize(half_turns.size());
+  out.likely.resize(half_turns.size());
+  if (half_turns.size() < 2) return out;
+  const Shape shape(first, second, half_turns, crosswise);
+  for (std::size_t k = 0; k + 1 < half_turns.size(); ++k) {
     const std::array<double, 2> straight{shape.straight(0, k), shape.straight(1, k)};
     out.straight.push_back(straight);
     const std::size_t post = straight[0] > straight[1] ? 0 : 1;

@@ -4,8 +4,9 @@
 /// are capsized by pulling one strand straight), so this is told by the shape of the strands.
 ///
 /// Measured is how straight (straightness.hpp: chord over length) each strand runs from one throw to the next, with
-/// steps as long as the strands are apart: flat ties turn both strands back, loose or tight. It depends on no view,
-/// size or spacing of points, and on no noise below the distance of strands.
+/// steps as long as the strands are apart: flat ties turn both strands back, loose or tight. Where throws are is told
+/// by where the strands wind round each other (winding.hpp), and not by diagrams, in which a throw may be anywhere
+/// along a strand. It depends on no view, size or spacing of points, and on no noise below the distance of strands.
 #include <array>
 #include <optional>
 #include <vector>
@@ -13,16 +14,6 @@
 #include "sim/knot/curves.hpp"
 
 namespace ligature::knot {
-
-/// Where the strands of one throw meet in the diagrams that show it: places on the curve of each strand, counted in
-/// points.
-struct Meeting {
-  std::vector<double> at[2];
-
-  void add(const Meeting& other) {
-    for (std::size_t w = 0; w < 2; ++w) at[w].insert(at[w].end(), other.at[w].begin(), other.at[w].end());
-  }
-};
 
 struct Posts {
   std::vector<std::optional<std::size_t>> post;    ///< of each throw: strand 0 or 1; nothing: flat
@@ -32,8 +23,9 @@ struct Posts {
   std::vector<std::array<double, 2>> straight;
 };
 
-/// Of throws in their order along the strands. The curves may be one and the same.
-/// @pre curves out of `prepared`; every throw meets on both strands
-Posts posts_of(const Curve& first, const Curve& second, const std::vector<Meeting>& throws);
+/// Of throws in their order along the first strand; along the second one likewise, or (crosswise) the other way round.
+/// half_turns: of each throw, by which the strands wind round each other.  (throws)
+/// @pre both strands have two points or more
+Posts posts_of(const Curve& first, const Curve& second, const std::vector<int>& half_turns, bool crosswise);
 
 }  // namespace ligature::knot

@@ -8,6 +8,7 @@
 #include "sim/knot/posts.hpp"
 #include "sim/knot/straightness.hpp"
 #include "sim/knot/summands.hpp"
+#include "sim/knot/winding.hpp"
 
 namespace ligature::knot {
 
@@ -120,7 +121,6 @@ Curve joined(const Strands& s, Vec3 direction, bool crosswise) {
 
 struct Reading {
   std::vector<Throw> throws;
-  std::vector<Meeting> meetings;  // of each throw
   int alone = 0;
   std::string word;  // what is counted as the same answer
 };
@@ -200,43 +200,32 @@ void divide_anew(std::vector<Placed>& factors, const Strands& strands) {
 std::optional<Reading> read(const Projection& p, const Strands& strands, bool crosswise) {
   std::vector<Placed> placed = placed_factors(p, strands, crosswise);
   if (strands.joined_at_load) divide_anew(placed, strands);
-  struct Found {
-    Throw one;
-    Meeting meeting;
-  };
-  std::vector<Found> found;
   Reading out;
   for (const Placed& f : placed) {
-    Found here;
     double sum[2] = {0, 0};
+    std::size_t count[2] = {0, 0};
     bool on_strand[2] = {false, false};
     for (const auto& [which, place, point, beyond] : f.passes) {
       sum[which] += place;
-      here.meeting.at[which].push_back(point);
+      ++count[which];
       on_strand[which] = on_strand[which] || !beyond;
     }
-    const std::size_t count[2] = {here.meeting.at[0].size(), here.meeting.at[1].size()};
     if (count[0] == 0 || count[1] == 0) {
       ++out.alone;
       continue;
     }
     // A drawn out end makes throws that are not there of knots and loops in the other strand.
     if (f.half_turns == 0 || !on_strand[0] || !on_strand[1]) return std::nullopt;
-    here.one.wraps = (std::abs(f.half_turns) - 1) / 2;
-    here.one.hand = f.half_turns > 0 ? 1 : -1;
-    here.one.first = sum[0] / static_cast<double>(count[0]);
-    here.one.second = sum[1] / static_cast<double>(count[1]);
-    found.push_back(std::move(here));
+    Throw& one = out.throws.emplace_back();
+    one.wraps = (std::abs(f.half_turns) - 1) / 2;
+    one.hand = f.half_turns > 0 ? 1 : -1;
+    one.first = sum[0] / static_cast<double>(count[0]);
+    one.second = sum[1] / static_cast<double>(count[1]);
   }
-  std::stable_sort(found.begin(), found.end(), [&](const Found& a, const Found& b) {
-    const Throw &x = a.one, &y = b.one;
+  std::stable_sort(out.throws.begin(), out.throws.end(), [&](const Throw& x, const Throw& y) {
     return x.first + (crosswise ? -x.second : x.second) < y.first + (crosswise ? -y.second : y.second);
   });
-  for (Found& f : found) {
-    out.throws.push_back(f.one);
-    out.meetings.push_back(std::move(f.meeting));
-    out.word += std::to_string(f.one.hand * f.one.wraps) + ' ';
-  }
+  for (const Throw& one : out.throws) out.word += std::to_string(one.hand * one.wraps) + ' ';
   out.word += '/' + std::to_string(out.alone);
   return out;
 }
@@ -304,11 +293,7 @@ struct Poll {
     ++reads[crosswise ? 1 : 0];
     Count& c = counts[(crosswise ? "x" : "=") + reading->word];
     if (c.votes == 0 || seen->diagram.sign.size() < c.simplest.sign.size()) c.simplest = seen->diagram;
-    if (c.votes++ == 0) {
-      c.reading = std::move(*reading), c.crosswise = crosswise;
-      return;
-    }
-    for (std::size_t i = 0; i < c.reading.meetings.size(); ++i) c.reading.meetings[i].add(reading->meetings[i]);
+    if (c.votes++ == 0) c.reading = std::move(*reading), c.crosswise = crosswise;
   }
   /// A sum is outvoted by no closure that shows no throws at all, but by those that show others: a drawn out end that
   /// happens to go through a loop makes a throw that is not there.
@@ -341,21 +326,31 @@ struct Poll {
   }
 };
 
-/// The lines that the strands lie on: each its own, or, of one thread, both the same one.
-struct Lines {
-  const Curve& first;
-  const Curve& second;
-  double start = 0;  ///< of one thread, where its second half begins
-};
+/// Half turns by which the strands wind round each other in each throw.
+std::vector<int> half_turns(const std::vector<Throw>& throws) {
+  std::vector<int> out;
+  for (const Throw& t : throws) out.push_back(2 * t.wraps + 1);
+  return out;
+}
 
-TieReport report(const Poll& poll, const Count& c, const Lines& lines) {
+/// Of two strands; joined at their loaded ends they are one thread, divided by where it crosses itself most.
+Posts posts_in(const Curve& a, const Curve& b, bool joined_at_load, const std::vector<Throw>& throws, bool crosswise) {
+  if (!joined_at_load) return posts_of(a, b, half_turns(throws), crosswise);
+  Curve thread(a.rbegin(), a.rend());
+  thread.insert(thread.end(), b.begin(), b.end());
+  const double place = std::clamp(dividing_place(thread), 0.5, static_cast<double>(thread.size()) - 1.5);
+  const Vec3 loaded = point_at(thread, place);
+  const auto before = static_cast<std::ptrdiff_t>(std::ceil(place));
+  Curve first(thread.rend() - before, thread.rend()), second(thread.begin() + before, thread.end());
+  first.insert(first.begin(), loaded);
+  second.insert(second.begin(), loaded);
+  return posts_of(first, second, half_turns(throws), crosswise);
+}
+
+TieReport report(const Poll& poll, const Count& c, const Curve& a, const Curve& b, bool joined_at_load) {
   TieReport out;
   out.throws = c.reading.throws;
-  std::vector<Meeting> meetings = c.reading.meetings;
-  for (Meeting& m : meetings)
-    for (std::vector<double>& strand : m.at)
-      for (double& point : strand) point += lines.start;
-  const Posts posts = posts_of(lines.first, lines.second, meetings);
+  const Posts posts = posts_in(a, b, joined_at_load, out.throws, c.crosswise);
   for (std::size_t i = 0; i < out.throws.size(); ++i) out.throws[i].post = posts.post[i];
   out.straight = posts.straight;
   out.knots_in_one_strand = c.reading.alone;
@@ -395,12 +390,11 @@ Poll polled(const Curve& a, const Curve& b, bool joined_at_load, std::size_t dir
 }
 
 /// Strands from loaded end to tail, out of `prepared`.
-Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, const Lines& lines, std::size_t directions) {
-  const bool joined_at_load = &lines.first == &lines.second;
+Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_load, std::size_t directions) {
   const Poll whole = polled(a, b, joined_at_load, directions);
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
-  const TieReport answer = best != nullptr ? report(whole, *best, lines) : TieReport{};
+  const TieReport answer = best != nullptr ? report(whole, *best, a, b, joined_at_load) : TieReport{};
   if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0] ||
       whole.crossings >= kEnoughCrossings)
     return answer;
@@ -411,7 +405,7 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, const Lines& li
       const Poll poll = polled(short_a, short_b, joined_at_load, directions);
       best = poll.best();
       if (best == nullptr || !poll.conclusive(*best)) continue;
-      TieReport found = report(poll, *best, lines);
+      TieReport found = report(poll, *best, short_a, short_b, joined_at_load);
       found.simplest = {};
       for (Throw& t : found.throws) {
         t.first *= static_cast<double>(short_a.size() - 1) / static_cast<double>(a.size() - 1);
@@ -445,7 +439,7 @@ const char* name(Tie tie) {
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions) {
   const Result<Curves> ready = prepared({first, second}, false);
   if (!ready) return unexpected(ready.error());
-  return tie_of_strands((*ready)[0], (*ready)[1], {(*ready)[0], (*ready)[1]}, directions);
+  return tie_of_strands((*ready)[0], (*ready)[1], false, directions);
 }
 
 Result<TieReport> tie_of(const Curve& thread, std::size_t directions) {
@@ -455,7 +449,7 @@ Result<TieReport> tie_of(const Curve& thread, std::size_t directions) {
   if (c.size() < 4) return TieReport{};  // straight lines are not tied
   const auto middle = static_cast<std::ptrdiff_t>(c.size() / 2);
   const Curve a(c.rend() - middle, c.rend()), b(c.begin() + middle, c.end());
-  return tie_of_strands(a, b, {c, c, static_cast<double>(middle)}, directions);
+  return tie_of_strands(a, b, true, directions);
 }
 
 }  // namespace ligature::knot

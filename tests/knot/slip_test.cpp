@@ -172,6 +172,21 @@ TEST(KnotSlip, OneThreadRoundTissueIsTold) {
       }
 }
 
+TEST(KnotSlip, ThrowsDoNotSlideBecauseATailIsCut) {
+  // The scripted stitch (anastomosis/reef) when both hands have let go, once set and once capsized. With the long end
+  // cut off, diagrams have the first throw elsewhere along the thread.
+  for (const auto& [file, want] : {std::pair{"stitch_set", "reef 1=1"}, std::pair{"stitch_capsized", "none SxS"}}) {
+    const Curve whole = points_of(std::string("tests/knot/data/") + file + ".csv");
+    ASSERT_EQ(whole.size(), 231u);
+    for (const std::ptrdiff_t kept : {116, 121, 130, 150, 200, 231}) {
+      const Curve thread(whole.begin(), whole.begin() + kept);
+      EXPECT_EQ(told({thread}), want) << kept;
+      EXPECT_EQ(told({reversed(thread)}), want) << kept;
+      EXPECT_EQ(told({mirrored(thread)}), want) << kept;
+    }
+  }
+}
+
 TEST(KnotSlip, APostMayChange) {
   // The first thread is the post of two half hitches; then the second one runs up straight and is the first one's post.
   const Curves low = slip("granny");
