@@ -310,8 +310,9 @@ ThreadParams read_thread(Table& t, std::vector<std::string>& names, std::vector<
   p.twist_mode =
       t.get_choice("twist", p.twist_mode, {{"quasi-static", Twist::quasi_static}, {"unknown", Twist::unknown}});
   p.velocity = t.get_vec3("velocity_mm_per_s", p.velocity, kSpeed);
-  if (p.coarsest_mm > 0 && (p.rest_shape_as_given || p.twist_mode == Twist::unknown))
-    t.reject_as("adaptive", "true", "false where rest_shape is \"as-given\" or twist \"unknown\"",
+  p.yield_strain = t.get_number("yield_strain", p.yield_strain, {.low = 0, .high = 10});
+  if (p.coarsest_mm > 0 && (p.rest_shape_as_given || p.twist_mode == Twist::unknown || p.yield_strain > 0))
+    t.reject_as("adaptive", "true", "false where rest_shape is \"as-given\", twist \"unknown\" or yield_strain given",
                 "segments of such a thread keep angles of their own");
   if (!p.inertial && !(p.velocity == Vec3{}))
     t.reject_as("velocity_mm_per_s", "not zero", "[0, 0, 0]", "only integrator = \"inertial\" has a velocity to keep");

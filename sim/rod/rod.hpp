@@ -40,6 +40,7 @@ struct RodModel {
   std::vector<double> weight_mass;              ///< what gravity acts on [g]                             (n)
   std::vector<double> drag;                     ///< force per velocity of each vertex [uN s/mm]          (n)
   std::vector<Eigen::Vector2d> rest_curvature;  ///< material components at each vertex; empty = straight (n)
+  double yield_strain = 0;                      ///< of its fibres (yield.hpp); 0: it bends back whatever the bend
   /// Edges of different lengths: rest arc of every vertex in units of rest_length, of a closed rod with that of the
   /// first vertex once more, a whole round on. Empty: every edge is one unit long. Not with angles_unknown.
   ///                                                                                           (edges + 1, or none)

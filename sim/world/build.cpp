@@ -89,6 +89,7 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   c.positive(name + ".diameter_mm", t.diameter_mm, "a 10-0 suture has 0.025");
   c.range(name + ".twist_turns", t.twist_turns, -1e4, 1e4, "turns put in at the start");
   c.range(name + ".rest_length_scale", t.rest_length_scale, 1e-3, 1e3, "1 keeps the drawn length");
+  c.range(name + ".yield_strain", t.yield_strain, 0, 10, "0 for one that bends back; nylon 0.08");
   c.is_finite(name + ".velocity", t.velocity);
   c.positive(name + ".stretch_stiffness", t.material.stretch_stiffness, "EA in uN");
   c.not_negative(name + ".bend_stiffness", t.material.bend_stiffness, "EI in uN mm^2");
@@ -99,8 +100,8 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   const double length = drawn_length(t);
   if (t.coarsest_mm != 0) {
     c.range(name + ".coarsest_mm", t.coarsest_mm, t.segment_mm, 1e3, "the longest segment of an adaptive thread");
-    if (t.rest_shape_as_given || t.twist_mode == ThreadParams::TwistMode::unknown)
-      c.say(name + ".coarsest_mm is given for a thread that keeps its angles (a curved rest shape, unknown twist): " +
+    if (t.rest_shape_as_given || t.twist_mode == ThreadParams::TwistMode::unknown || t.yield_strain > 0)
+      c.say(name + ".coarsest_mm is given for a thread that keeps its angles (a curved rest shape, unknown twist, yield): " +
             "leave it out");
     if (!c.ok()) return;
   }
@@ -506,6 +507,11 @@ rod::RodModel build_model(const ThreadParams& thread, const std::vector<Eigen::V
       m.angles_unknown = true;  // its bending turns the frames, so that twist is not even
     }
   }
+  m.yield_strain = thread.yield_strain;
+  if (m.yield_strain > 0) {
+    m.angles_unknown = true;
+    if (m.rest_curvature.empty()) m.rest_curvature.assign(n, Eigen::Vector2d::Zero());
+  }
   return m;
 }
 
@@ -637,6 +643,7 @@ void shape_piece(Thread& t, const Thread& from, std::size_t first_vertex, std::s
   m.twist_stiffness = model.twist_stiffness;
   m.rest_length = model.rest_length;
   m.angle_drag = model.angle_drag;
+  m.yield_strain = model.yield_strain;
   m.mass.resize(n);
   m.weight_mass.resize(n);
   m.drag.resize(n);

@@ -31,6 +31,7 @@ void take(Thread& piece, const Thread& from, std::size_t first_vertex) noexcept 
     piece.state.v[i] = from.state.v[j];
     piece.state.ease[i] = share * from.state.ease[j];
     piece.model.drag[i] = share * from.model.drag[j];
+    if (from.model.yield_strain > 0) piece.model.rest_curvature[i] = from.model.rest_curvature[j];
   }
   rod::Twist& twist = piece.state.twist;
   twist.take_piece(from.state.twist, first_vertex);

@@ -91,6 +91,8 @@ struct ThreadParams {
   /// unknown, friction between threads turns it (by itself, where a curved rest shape couples bending to twist).
   enum class TwistMode : std::uint8_t { quasi_static, unknown };
   TwistMode twist_mode = TwistMode::quasi_static;
+  /// Of its fibres, beyond which a bend is kept (rod/yield.hpp); 0: it bends back. With it angles are unknowns.
+  double yield_strain = 0;
   ThreadMaterial material;
   std::optional<NeedleParams> needle;  ///< of an open thread with edges of one length; its angles are unknowns
   std::vector<ClampParams> clamps;

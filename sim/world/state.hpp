@@ -244,6 +244,7 @@ struct World::State {
   void divide_grasps(const Cut& cut) noexcept;
   // adapt
   void take_adapt_memory();
+  void yield() noexcept;
   void adapt(StepReport& report) noexcept;
   bool pinned(std::uint32_t thread, std::size_t vertex) const noexcept;
   void ask(std::uint32_t thread, bool of_shape) noexcept;

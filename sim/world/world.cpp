@@ -9,6 +9,7 @@
 #include "sim/base/hash.hpp"
 #include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/tissue_guard.hpp"
+#include "sim/rod/yield.hpp"
 #include "sim/world/build.hpp"
 #include "sim/world/grading.hpp"
 #include "sim/world/state.hpp"
@@ -366,7 +367,13 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
       t.state.twist.spread();
     }
   }
+  s->yield();
   return World(std::move(s));
+}
+
+// What the threads are bent by at the end of a step, when nothing of it is gone back on any more.
+void World::State::yield() noexcept {
+  for (Thread& t : threads) rod::yield(t.model, t.state.x, t.state.twist);
 }
 
 StepReport World::step(const InstrumentSample& sample) noexcept {
@@ -396,6 +403,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.solve(report);
   s.stage(StepStage::solve);
   s.integrate(report);
+  s.yield();
   s.pierce(report);
   s.stage(StepStage::integrate);
   s.stage(StepStage::continuous);
@@ -455,6 +463,8 @@ std::uint64_t World::state_hash() const noexcept {
     hash.bytes(t.state.v.data(), sizeof(Vector3d) * t.state.v.size());
     hash.bytes(t.state.ease.data(), sizeof(double) * t.state.ease.size());
     t.state.twist.add_to(hash);
+    if (t.model.yield_strain > 0)
+      hash.bytes(t.model.rest_curvature.data(), sizeof(Eigen::Vector2d) * t.model.rest_curvature.size());
     for (const Clamp& c : t.clamps) {
       hash.add(static_cast<std::uint64_t>(c.active));
       hash.bytes(c.place.data(), sizeof(double) * 3);

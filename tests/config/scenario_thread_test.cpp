@@ -47,6 +47,8 @@ TEST(ScenarioThread, DefaultsAreThoseOfTheContract) {
   EXPECT_EQ(t.rest_length_scale, 1.0);
   EXPECT_EQ(t.twist_turns, 0.0);
   EXPECT_EQ(t.twist_mode, ThreadParams::TwistMode::quasi_static);
+  EXPECT_EQ(t.yield_strain, 0.0);
+  EXPECT_EQ(thread_of(kThread + "yield_strain = 0.08\n").yield_strain, 0.08);
   EXPECT_EQ(t.velocity, Vec3{});
   EXPECT_DOUBLE_EQ(t.material.drag, 4e-5);
   EXPECT_TRUE(t.clamps.empty());
@@ -71,6 +73,9 @@ TEST(ScenarioThread, AdaptiveIsRefusedWhereItMeansNothing) {
       {on + "coarsest_mm = 0.3\n", "5: key 'thread.coarsest_mm' is 0.3"},
       {on + "rest_shape = \"as-given\"\n", "4: key 'thread.adaptive'"},
       {on + "twist = \"unknown\"\n", "4: key 'thread.adaptive'"},
+      {on + "yield_strain = 0.08\n", "4: key 'thread.adaptive'"},
+      {kThread + "yield_strain = -0.08\n", "4: key 'thread.yield_strain'"},
+      {kThread + "yield_strain = \"some\"\n", "4: key 'thread.yield_strain'"},
       {on + "[[thread.clamp]]\nat = 3\n", "6: key 'thread.clamp.at' is 3"},
   });
 }
