@@ -38,8 +38,17 @@ class Sight:
 
     def short_end(self, t, right, left, take):
         """(at, tail): where the short end is at t, so far from its end [mm], and the direction in which it goes on there."""
+        return self.place(t, right, left, take, False)
+
+    def long_end(self, t, right, left, take):
+        """Likewise of the end with the needle, so far from its point."""
+        return self.place(t, right, left, take, True)
+
+    def place(self, t, right, left, take, from_last):
         if self.program:
             points = self.look(t, right, left)
+            if from_last:
+                points.reverse()
             at = along(points, take)
             tail = unit(add(at, along(points, take + 0.5), -1.0))
             self.seen.append([[round(v, 3) for v in at], [round(v, 3) for v in tail]])

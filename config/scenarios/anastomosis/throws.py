@@ -20,6 +20,7 @@ BEHIND = 3.6                      # the loop's distance from the tips [mm]
 KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
 EASE = 3.0                        # of the long end, once the knot is drawn up, until the short one is let go, ...
 SLACKENED = 1.8                   # ... and while it is cut [mm]
+CUT_AT = 10.2                     # there, from the needle's point [mm]
 BACK = -8.0                       # y where the right hand waits [mm]
 
 
@@ -205,8 +206,10 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=0.45, deep=0.9 if granny else 0.5,
               wind=1 if granny else -1)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
-    hands.move_right(t, t + 1.2, (-3.4, -0.6, 3.2))
-    hands.move_left(t, t + 1.2, (10.2, 1.0, 3.6), in_line(hands, (10.2, 1.0, 3.6), KNOT))
+    # First along the short end, with which the knot slides down to them; half hitches of a granny would stay ones.
+    short, long = (-3.4, 10.2) if granny else (-5.4, 8.8)
+    hands.move_right(t, t + 1.2, (short, -0.6, 3.2))
+    hands.move_left(t, t + 1.2, (long, 1.0, 3.6), in_line(hands, (long, 1.0, 3.6), KNOT))
     t += 1.2
     # A granny that is drawn up no tighter falls into half hitches when it is let go.
     further = 0.6 if granny else 0.0
@@ -218,13 +221,21 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t += 0.45
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
-    hands.move_left(t + 0.8, t + 1.6, add(hands.swage, (EASE - SLACKENED, 0.0, 0.0)))
+    hands.move_left(t + 0.3, t + 1.1, add(hands.swage, (EASE - SLACKENED, 0.0, 0.0)))
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
-    hands.move_right(t + 0.8, t + 1.6, (2.6, -5.0, 2.95), 0.4, facing((0.99, 0.0, 0.09)))
-    hands.move_right(t + 1.6, t + 2.2, (2.6, 1.5, 2.95))
-    hands.move_right(t + 2.2, t + 2.5, hands.tip, SHUT)
-    t += 2.6
+    t += 1.3
+    hands.right.stay(t)
+    hands.left.stay(t)
+    at, tail = sight.long_end(t, right, left, CUT_AT)
+    hands.move_right(t, t + 0.8, (at[0], -5.0, at[2]), 0.4, facing(tail))
+    t += 0.8
+    hands.right_aims.append((*aim(t, 0.6, "last", CUT_AT, at), 1.0, 1.0, 1.0))
+    hands.move_right(t, t + 0.6, (at[0], at[1] + 1.4, at[2]))
+    t += 0.65
+    hands.move_right(t, t + 0.3, hands.tip, SHUT)
+    t += 0.4
     left.stay(t + 0.2)
+    hands.right_aims.append(back_to_path(t + 0.2, 0.5))
     hands.move_right(t + 0.2, t + 0.4, hands.tip, OPEN)  # it has hold of both ends
     hands.move_right(t + 0.4, t + 1.4, (2.6, -6.0, 4.6))
     hands.move_left(t + 0.4, t + 1.4, (11.0, 4.0, 7.0))
