@@ -769,6 +769,8 @@ def files():
                 write(f"{name}_{size}_{side}", curve, diameter, both, start)
         spare = one - diameter * length(d["overhand"].curves[0])
         write(f"overhand_{size}", d["overhand"].curves[0], diameter, one, spare / 2)
+    for side, curve in zip(("left", "right"), d["reef"].curves):
+        write(f"reef_0025mm_short_{side}", curve, 0.025, 4.0, 1.5)
     for name in ("trefoil", "figure_eight_ring"):
         write(f"{name}_02mm", d[name].curves[0], 0.2)
     for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch",
