@@ -115,11 +115,11 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None):
+def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None, front=0.6):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
-    how far from its end the short one is taken, deep: how far behind the tips; wind: +1 laid round anticlockwise as the
-    operator sees it, -1 clockwise, else as the side asks for in a reef.
+    how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; wind:
+    +1 laid round anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
     end, tail = see(t - 0.6, 0.0)
@@ -153,7 +153,7 @@ def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=No
     # end: the eye makes good the rest.
     at, _ = see(t, take)
     hands.look(t, 0.8, take, at, (1.0, 0.6, 1.0))
-    by = (at[0] - hands.tip[0], at[1] - 0.6 - hands.tip[1], at[2] - hands.tip[2])
+    by = (at[0] - hands.tip[0], at[1] - front - hands.tip[1], at[2] - hands.tip[2])
     hands.move_right(t, t + 0.8, add(hands.tip, by))
     hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
     t += 0.8
@@ -192,7 +192,8 @@ def tie(right, left, t, sight, left_aims, granny=False):
     def see(at, take):
         return sight.short_end(at, right, left, take)
 
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8)
+    # Nearer, jaws that open push the short end aside. The granny's knows no better.
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.6 if granny else 1.2)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
     hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
     t += 1.6
@@ -207,7 +208,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
               wind=1 if granny else -1)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
     # First along the short end, with which the knot slides down to them; half hitches of a granny would stay ones.
-    short, long = (-3.4, 10.2) if granny else (-5.4, 8.8)
+    short, long = (-3.4, 10.2) if granny else (-6.4, 7.8)
     hands.move_right(t, t + 1.2, (short, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (long, 1.0, 3.6), in_line(hands, (long, 1.0, 3.6), KNOT))
     t += 1.2
