@@ -138,7 +138,7 @@ struct Placed {
   struct Where {
     std::size_t which;  ///< strand 0 or 1
     double place;       ///< 0 loaded end to 1 tail
-    double point;       ///< of the strand as it is, counted in points; of one divided anew from half way, 0 backwards
+    double point;       ///< of the strand as it is before it is divided anew, counted in points
     bool beyond;        ///< where an end is drawn out to
   };
   int half_turns = 0;  ///< of T(2, k), signed; 0 for another knot
@@ -190,7 +190,6 @@ void divide_anew(std::vector<Placed>& factors, const Strands& strands) {
   for (Placed& f : factors)
     for (auto& [which, place, point, beyond] : f.passes) {
       const double u = which == 0 ? -place : place;
-      if (which == 0) point = -1 - point;
       which = u > best ? 1 : 0;
       place = u > best ? (u - best) / (1 - best) : (best - u) / (1 + best);
     }
@@ -333,7 +332,7 @@ std::vector<int> half_turns(const std::vector<Throw>& throws) {
   return out;
 }
 
-/// Of two strands; joined at their loaded ends they are one thread, divided by where it crosses itself most.
+/// Of two strands; joined at their loaded ends they are one thread, divided where it stands.
 Posts posts_in(const Curve& a, const Curve& b, bool joined_at_load, const std::vector<Throw>& throws, bool crosswise) {
   if (!joined_at_load) return posts_of(a, b, half_turns(throws), crosswise);
   Curve thread(a.rbegin(), a.rend());

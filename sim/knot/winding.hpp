@@ -31,8 +31,9 @@ class Winding {
   double all_ = 0;
 };
 
-/// The place, counted in points, that divides a thread into the two strands that cross each other most: the standing
-/// part of a tie. Where that is a stretch, its middle. @pre three points or more
+/// The place, counted in points, that divides a thread into the two strands of a tie, its standing part: the middle of
+/// the longest stretch that crosses next to nothing and on either side of which the thread crosses itself at least half
+/// as often as at any place. @pre three points or more
 double dividing_place(const Curve& thread);
 
 }  // namespace ligature::knot

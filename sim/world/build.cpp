@@ -89,7 +89,7 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   c.positive(name + ".diameter_mm", t.diameter_mm, "a 10-0 suture has 0.025");
   c.range(name + ".twist_turns", t.twist_turns, -1e4, 1e4, "turns put in at the start");
   c.range(name + ".rest_length_scale", t.rest_length_scale, 1e-3, 1e3, "1 keeps the drawn length");
-  c.range(name + ".yield_strain", t.yield_strain, 0, 10, "0 for one that bends back; nylon 0.08");
+  c.range(name + ".yield_strain", t.yield_strain, 0, 10, "0 for one that bends back; nylon 0.05 to 0.08");
   c.is_finite(name + ".velocity", t.velocity);
   c.positive(name + ".stretch_stiffness", t.material.stretch_stiffness, "EA in uN");
   c.not_negative(name + ".bend_stiffness", t.material.bend_stiffness, "EI in uN mm^2");
@@ -101,8 +101,8 @@ void check_thread(Checker& c, const ThreadParams& t, const std::string& name) {
   if (t.coarsest_mm != 0) {
     c.range(name + ".coarsest_mm", t.coarsest_mm, t.segment_mm, 1e3, "the longest segment of an adaptive thread");
     if (t.rest_shape_as_given || t.twist_mode == ThreadParams::TwistMode::unknown || t.yield_strain > 0)
-      c.say(name + ".coarsest_mm is given for a thread that keeps its angles (a curved rest shape, unknown twist, yield): " +
-            "leave it out");
+      c.say(name + ".coarsest_mm is given for a thread that keeps its angles (a curved rest shape, unknown twist, " +
+            "yield_strain): leave it out");
     if (!c.ok()) return;
   }
   if (t.closed && !(length / t.segment_mm > 4.5))

@@ -170,7 +170,7 @@ struct World::State {
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends, begins;
-  std::vector<Vector3d> along_arm;  // where the spheres of an arm are, against tissue
+  std::vector<Vector3d> along_arm;       // where the spheres of an arm are, against tissue
   std::vector<contact::Passage> spared;  // what forceps hold of threads
   Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
@@ -242,9 +242,9 @@ struct World::State {
   void divide_memory(Cut& cut) noexcept;
   void divide_contacts(const Cut& cut) noexcept;
   void divide_grasps(const Cut& cut) noexcept;
+  void yield() noexcept;  // world
   // adapt
   void take_adapt_memory();
-  void yield() noexcept;
   void adapt(StepReport& report) noexcept;
   bool pinned(std::uint32_t thread, std::size_t vertex) const noexcept;
   void ask(std::uint32_t thread, bool of_shape) noexcept;

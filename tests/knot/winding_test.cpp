@@ -54,7 +54,7 @@ TEST(KnotWinding, IsWhatIsCountedInViews) {
       squares += n * n;
     }
     const double mean = sum / kViews, spread = std::sqrt((squares / kViews - mean * mean) / kViews);
-    EXPECT_NEAR(Winding(a, b).crossings(), mean, 4 * spread + 0.004) << round;  // far legs count as points: 1 %
+    EXPECT_NEAR(Winding(a, b).crossings(), mean, 4 * spread + 0.004) << round;  // far legs count as points
   }
 }
 
@@ -114,6 +114,7 @@ TEST(KnotWinding, AThreadIsDividedWhereItStands) {
       thread.push_back(right.front() + Vec3{0, -3, 0});
       thread.insert(thread.end(), right.begin(), right.end());
       const double place = dividing_place(thread);
+      // Within a twelfth of either strand (154 points) from the loop.
       EXPECT_GT(place, static_cast<double>(loop) - 12) << name << tail;
       EXPECT_LT(place, static_cast<double>(loop) + 13) << name << tail;
     }

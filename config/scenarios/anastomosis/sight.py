@@ -45,6 +45,7 @@ class Sight:
         return self.place(t, right, left, take, True)
 
     def place(self, t, right, left, take, from_last):
+        """The place so far from one end or the other, and the direction in which that end goes on there."""
         if self.program:
             points = self.look(t, right, left)
             if from_last:

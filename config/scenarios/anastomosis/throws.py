@@ -71,9 +71,9 @@ class Hands:
         self.swage, self.roll = SWAGE, 0.0
         self.right_aims, self.left_aims = [], left_aims
 
-    def look(self, t, over, take, at, left=None):
-        """The right hand, and the left as far as told, makes good what the short end is off, within `over` of the look."""
-        row = aim(t, over, "first", take, at)
+    def look(self, t, over, take, at, left=None, end="first"):
+        """The right hand, and the left as far as told, makes good what the thread is off, within `over` of the look."""
+        row = aim(t, over, end, take, at)
         self.right_aims.append((*row, 1.0, 1.0, 1.0))
         if left:
             self.left_aims.append((*row, *left))
@@ -192,7 +192,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
     def see(at, take):
         return sight.short_end(at, right, left, take)
 
-    # Nearer, jaws that open push the short end aside. The granny's knows no better.
+    # From nearer, jaws that open push the short end aside. The granny is laid from there, as its sights are.
     t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.6 if granny else 1.2)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
     hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
@@ -207,7 +207,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=0.45, deep=0.9 if granny else 0.5,
               wind=1 if granny else -1)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
-    # First along the short end, with which the knot slides down to them; half hitches of a granny would stay ones.
+    # First along the short end, on which the knot slides down to them; the granny is drawn by both.
     short, long = (-3.4, 10.2) if granny else (-6.4, 7.8)
     hands.move_right(t, t + 1.2, (short, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (long, 1.0, 3.6), in_line(hands, (long, 1.0, 3.6), KNOT))
@@ -225,12 +225,12 @@ def tie(right, left, t, sight, left_aims, granny=False):
     hands.move_left(t + 0.3, t + 1.1, add(hands.swage, (EASE - SLACKENED, 0.0, 0.0)))
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
     t += 1.3
-    hands.right.stay(t)
-    hands.left.stay(t)
+    right.stay(t)
+    left.stay(t)
     at, tail = sight.long_end(t, right, left, CUT_AT)
     hands.move_right(t, t + 0.8, (at[0], -5.0, at[2]), 0.4, facing(tail))
     t += 0.8
-    hands.right_aims.append((*aim(t, 0.6, "last", CUT_AT, at), 1.0, 1.0, 1.0))
+    hands.look(t, 0.6, CUT_AT, at, end="last")
     hands.move_right(t, t + 0.6, (at[0], at[1] + 1.4, at[2]))
     t += 0.65
     hands.move_right(t, t + 0.3, hands.tip, SHUT)
