@@ -78,6 +78,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
     own_drag_.emplace_back(most_vertices);
     in_knot_.emplace_back(most_vertices);
     last_step_.emplace_back(most_vertices);
+    foreseen_.emplace_back(most_vertices);
   }
 }
 
@@ -90,19 +91,33 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
                      [&](const StrandContact& c) { return c.gap < kTouching * diameter || !c.force.isZero(0); });
 }
 
-bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept {
+// A vertex that lay still may be drawn along by one that moves: each is thought to move by some share of the furthest.
+template <class Move>
+std::size_t CoupledStep::find_soft(const Strand* strands, std::size_t count, double reach, double furthest,
+                                   const Move& move) noexcept {
+  for (std::size_t k = 0; k < count; ++k)
+    for (std::size_t i = 0; i < strands[k].vertices; ++i)
+      foreseen_[k][i] = std::max(kDrawnAlong * furthest, std::min(furthest, move(k, i)));  // a NaN is as far as any
+  return soft_contacts_.find(strands, count, bodies_, reach, &rings_.passages(), foreseen_.data());
+}
+
+bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion,
+                              const std::vector<double>* moves) noexcept {
   bodies_ = bodies;
   body_contacts_.begin();
   soft_contacts_.begin();
   const double diameter = thickest(strands, count);
   double furthest = 0;
   tools_.begin(strands, count, bodies_);
-  for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->travel());
+  double carried = 0;  // soft bodies, by what holds them
+  for (std::size_t b = 0; b < bodies.count; ++b) {
+    furthest = std::max(furthest, bodies.body[b]->travel());
+    if (bodies.soft_of(b)) carried = std::max(carried, bodies.body[b]->travel());
+  }
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
   rings_.follow(strands, bodies_);
-  const double reach = std::min(motion, most_move) + furthest + kContactReach * diameter;
-  body_contacts_.find(strands, count, bodies_, reach);
-  soft_contacts_.find(strands, count, bodies_, reach, &rings_.passages());
+  const double most = std::min(motion, most_move);
+  body_contacts_.find(strands, count, bodies_, most + furthest + kContactReach * diameter);
   tools_.find(0, bodies_, tools_.furthest() + most_move);
   double tissue_move = 0;  // by soft bodies in the step before
   visit_soft([&](const SoftBody& body) {
@@ -110,6 +125,8 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
       tissue_move = std::max(tissue_move, (body.x()[v] - body.start()[v]).squaredNorm());
   });
   tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
+  find_soft(strands, count, tissue_move + carried + kContactReach * diameter, most,
+            [&](std::size_t k, std::size_t i) { return moves ? moves[k][i] : most; });
   tissue_contacts_.find(bodies_, tissue_move + kTissueReach * least_skin());
   if (tools_.given_way()) return true;
   for (const Ring& r : rings_.list())
@@ -699,6 +716,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double motion = parts > 0 ? 0.0 : 1.0;
   double body_furthest = 0;
   for (std::size_t b = 0; b < bodies_.count; ++b) body_furthest = std::max(body_furthest, bodies_.body[b]->travel());
+  double carried = 0;  // soft bodies, by what holds them
+  visit_soft([&](const SoftBody& body) { carried = std::max(carried, bodies_.body[number_of(body)]->travel()); });
   const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   // What fraction of the prescribed motion will be made after the next linearisation.
@@ -742,7 +761,11 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
       const double tool_near = std::min(tool_reach, likely + led * tools_.furthest() + kContactReach * diameter);
       if (body_contacts_.find(strands, count, bodies_, body_near) > 0) out.overflow = true;
-      if (soft_contacts_.find(strands, count, bodies_, body_near, &rings_.passages()) > 0) out.overflow = true;
+      const double soft_near = kLikelyMove * soft_moved_ + led * carried + kContactReach * diameter;
+      const std::size_t lost =
+          find_soft(strands, count, std::min(soft_near, body_reach), std::min(likely, most_move),
+                    [&](std::size_t k, std::size_t i) { return kLikelyMove * systems[k].step_of(i).norm(); });
+      if (lost > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;

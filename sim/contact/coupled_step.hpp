@@ -93,8 +93,10 @@ class CoupledStep {
   /// True when strands touch bodies with a curved surface, or tools or each other soft ones, or nearly: then solve() is
   /// for all threads, too. Begins where bodies().known() says, and the step of tools(): again only after
   /// tools().go_back(0).
-  /// @param bodies where they are at the start of the step
-  bool near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion) noexcept;
+  /// @param bodies where they are at the start of the step, @param moves that bound, vertex by vertex  (strands); or
+  /// null
+  bool near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion,
+                   const std::vector<double>* moves = nullptr) noexcept;
   /// After threads were moved each alone: false when one would have passed through a body, or touches one in the end.
   bool apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept;
   /// True when no strands cross while all go straight from one place to the other.
@@ -192,6 +194,11 @@ class CoupledStep {
   double safe_fraction(const Strand* strands, std::size_t count, double fraction,
                        const CoupledSettings& settings) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
+  /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).
+  /// @param furthest bound on all of them [mm]. @returns how many did not fit
+  template <class Move>
+  std::size_t find_soft(const Strand* strands, std::size_t count, double reach, double furthest,
+                        const Move& move) noexcept;
   int body_parts(const Strand* strands) const noexcept;
   void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
 
@@ -235,6 +242,7 @@ class CoupledStep {
   std::vector<std::vector<double>> own_drag_;        ///< of each vertex of each strand by knot_drag_ [uN/mm]
   std::vector<std::vector<unsigned char>> in_knot_;  ///< those that it is of
   std::vector<std::vector<Vector3d>> last_step_;     ///< of each vertex, as the last linearisation had it [mm]
+  std::vector<std::vector<double>> foreseen_;        ///< how far each may move in the next one [mm]
   /// What part of how deep they are contacts with soft bodies ask for: where folds leave no room for it, the less.
   double recovered_ = 1;
   double soft_moved_ = 0;  ///< likewise a node of a soft body [mm]

@@ -107,8 +107,8 @@ void SoftContacts::remember() noexcept {
   while (!known_.empty() && known_.back().contact.kind == StrandContact::Kind::stop) known_.pop_back();
 }
 
-std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                               const std::vector<Passage>* passages) noexcept {
+std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double least_reach,
+                               const std::vector<Passage>* passages, const std::vector<double>* moves) noexcept {
   while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
   contacts_.clear();
@@ -123,7 +123,9 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
       for (std::uint32_t i = 0; i < s.vertices; ++i) {
         // The curve stays among its control points.
         const std::size_t last = s.vertices - 1, first_end = s.closed ? last : 0, last_end = s.closed ? 0 : last;
-        const Vector3d &before = s.x[i > 0 ? i - 1 : first_end], &behind = s.x[i < last ? i + 1 : last_end];
+        const std::size_t left = i > 0 ? i - 1 : first_end, right = i < last ? i + 1 : last_end;
+        const Vector3d &before = s.x[left], &behind = s.x[right];
+        const double reach = least_reach + (moves ? std::max({moves[k][left], moves[k][i], moves[k][right]}) : 0.0);
         const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
         if (bodies.body[b]->box_distance(before.cwiseMin(s.x[i]).cwiseMin(behind),
                                          before.cwiseMax(s.x[i]).cwiseMax(behind)) > thick + reach)

@@ -54,8 +54,10 @@ class SoftContacts {
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * triangles near), no allocation
   /// @param passages where strands are inside a body and touch its surface no more, or null
+  /// @param moves how far each vertex is foreseen to move: beside it surfaces are looked at within that much more [mm]
+  /// (strands, each vertices); or null
   std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach,
-                   const std::vector<Passage>* passages = nullptr) noexcept;
+                   const std::vector<Passage>* passages = nullptr, const std::vector<double>* moves = nullptr) noexcept;
 
   /// In ascending order of strand, body, number, feature, place; behind them what Stops added.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }

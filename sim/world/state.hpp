@@ -170,8 +170,9 @@ struct World::State {
   std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
   bool curved = false;                           // one of them is not a plane
   std::vector<const Vector3d*> ends, begins;
-  std::vector<Vector3d> along_arm;       // where the spheres of an arm are, against tissue
-  std::vector<contact::Passage> spared;  // what forceps hold of threads
+  std::vector<std::vector<double>> moves;  // of each vertex in this step, as far as it can be foreseen [mm]
+  std::vector<Vector3d> along_arm;         // where the spheres of an arm are, against tissue
+  std::vector<contact::Passage> spared;    // what forceps hold of threads
   Adapting adapting;
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;

@@ -106,23 +106,27 @@ void World::State::solve(StepReport& report) noexcept {
     Thread& t = threads[k];
     if (inject) t.state.x[t.state.x.size() / 2].x() = std::numeric_limits<double>::quiet_NaN(), inject = false;
     strands[k] = strand_of(t);
-    for (const Vector3d& v : t.state.v) motion = std::max(motion, v.norm() * params.step_s);
-    for (const contact::HeldVertex& h : t.drive.held) motion = std::max(motion, (h.target - t.x0[h.vertex]).norm());
+    for (std::size_t i = 0; i < t.x0.size(); ++i) moves[k][i] = t.state.v[i].norm() * params.step_s;
+    for (const contact::HeldVertex& h : t.drive.held)
+      moves[k][h.vertex] = std::max(moves[k][h.vertex], (h.target - t.x0[h.vertex]).norm());
+    for (std::size_t i = 0; i < t.x0.size(); ++i) motion = std::max(motion, moves[k][i]);
   }
   spare_held();
   const StepReport before = report;
   left_of_motion = 0;
   const bool touch = params.solver.contact != SolverParams::Contact::none;
   bool together = touch && coupled[0].near(strands.data(), threads.size(), motion);
-  together |= curved && coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
+  together |= curved && coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
   if (!together) {
     constraints_before = constraints;
     for (Thread& t : threads) solve_alone(t, report);
     starts = strands;
     for (std::size_t k = 0; k < threads.size(); ++k) {
       starts[k].x = threads[k].x0.data();
-      for (std::size_t i = 0; i < threads[k].x0.size(); ++i)
-        motion = std::max(motion, (threads[k].state.x[i] - threads[k].x0[i]).norm());
+      for (std::size_t i = 0; i < threads[k].x0.size(); ++i) {
+        moves[k][i] = std::max(moves[k][i], (threads[k].state.x[i] - threads[k].x0[i]).norm());
+        motion = std::max(motion, moves[k][i]);
+      }
     }
     together = touch && !coupled[0].apart(starts.data(), strands.data(), threads.size());
     step_tissues_alone();
@@ -135,7 +139,7 @@ void World::State::solve(StepReport& report) noexcept {
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
       constraints = constraints_before;
       if (touch) coupled[0].near(strands.data(), threads.size(), motion);
-      if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion);
+      if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
     }
   }
   if (together) {
@@ -341,6 +345,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
   s->starts.resize(s->systems.size());
   s->problems.resize(s->systems.size());
   s->ends.resize(s->systems.size());
+  s->moves.assign(s->systems.size(), std::vector<double>(s->vertices));
   s->begins.resize(s->systems.size());
   for (const Obstacle& o : s->obstacles) {
     s->bodies.push_back(&o.body);
