@@ -297,7 +297,7 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row&
       soft->push(soft->surface().triangle(place.triangle)[k], place.weight[static_cast<Eigen::Index>(k)] * f);
   };
   if (const std::size_t tool = tool_of(c, row); tool != kNoTool)
-    tools_.push(tool, row.of == Row::Of::tool ? force : Vector3d(-force));
+    tools_.push(tool, row.of == Row::Of::tool ? force : Vector3d(-force), touched_by(row));
   if (row.of == Row::Of::tissue)
     on_soft(c.pair.edge_a, tissue_contacts_.contacts()[row.contact].of, force);
   else if (row.of != Row::Of::tool)
@@ -535,10 +535,13 @@ void CoupledStep::add_soft_coupling() noexcept {
     const std::size_t tool = tool_of(contact_of(rows_[i]), rows_[i]);
     if (tool == kNoTool) continue;
     for (std::size_t j = 0; j <= i; ++j) {
-      if (tool_of(contact_of(rows_[j]), rows_[j]) != tool) continue;
+      const std::size_t other = tool_of(contact_of(rows_[j]), rows_[j]);
+      if (other == kNoTool) continue;
+      const double gives = tools_.compliance(tool, touched_by(rows_[i]), other, touched_by(rows_[j]));
+      if (gives == 0) continue;
       // Tissue is pushed by a tool, a strand pushes it: the other way round.
       const double sign = rows_[i].of == rows_[j].of ? 1 : -1;
-      coupling_.add(i, j, sign * tools_.compliance(tool) * axes_[i].transpose() * axes_[j]);
+      coupling_.add(i, j, sign * gives * axes_[i].transpose() * axes_[j]);
     }
   }
 }

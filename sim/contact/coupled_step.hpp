@@ -151,6 +151,9 @@ class CoupledStep {
     std::size_t contact = 0;  ///< in contacts_, body_contacts_, soft_contacts_, rings_, tools_ or tissue_contacts_
     Of of = Of::strands;
   };
+  static Tools::By touched_by(const Row& row) noexcept {
+    return row.of == Row::Of::tool ? Tools::By::tissue : Tools::By::thread;
+  }
   static bool between_bodies(const Row& row) noexcept { return row.of == Row::Of::tool || row.of == Row::Of::tissue; }
   StrandContact& contact_of(const Row& row) noexcept {
     if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];

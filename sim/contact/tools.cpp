@@ -53,8 +53,61 @@ void Tools::add(std::vector<double> radius, double compliance) {
     v->assign(tool.radius.size(), Vector3d(0, 0, 0));
   tools_.push_back(std::move(tool));
   active_.reserve(tools_.size());
+  fillings_.reserve(tools_.size());
   strands_.reserve(tools_.size());
   trial_.resize(tools_.size());
+}
+
+void Tools::add_filling(std::vector<double> radius) {
+  const std::size_t k = tools_.size();
+  add(std::move(radius), 0);
+  tools_[k - 2].filling = tools_[k - 1].filling = tools_[k].filling = k;
+}
+
+Tools::Bearers Tools::bearers(std::size_t tool, By by) const noexcept {
+  const std::size_t filling = tools_[tool].filling;
+  const bool together = by == By::thread && std::find(fillings_.begin(), fillings_.end(), filling) != fillings_.end();
+  return together ? Bearers{filling - 2, 2, 0.5} : Bearers{tool, 1, 1};
+}
+
+void Tools::push(std::size_t tool, const Vector3d& force, By by) noexcept {
+  const Bearers b = bearers(tool, by);
+  for (std::size_t k = b.first; k < b.first + b.count; ++k) tools_[k].force += b.part * force;
+}
+
+double Tools::compliance(std::size_t tool, By by, std::size_t other, By by_other) const noexcept {
+  const Bearers a = bearers(tool, by), b = bearers(other, by_other);
+  double sum = 0;
+  for (std::size_t k = std::max(a.first, b.first); k < std::min(a.first + a.count, b.first + b.count); ++k)
+    sum += a.part * b.part * tools_[k].secant;
+  return sum;
+}
+
+Vector3d Tools::gives(std::size_t tool) const noexcept {
+  const Bearers b = bearers(tool, By::thread);
+  Vector3d sum(0, 0, 0);
+  for (std::size_t k = b.first; k < b.first + b.count; ++k) sum += b.part * tools_[k].gives();
+  return sum;
+}
+
+Vector3d Tools::gave(std::size_t tool) const noexcept {
+  const Bearers b = bearers(tool, By::thread);
+  Vector3d sum(0, 0, 0);
+  for (std::size_t k = b.first; k < b.first + b.count; ++k) sum += b.part * (tools_[k].given - tools_[k].given_before);
+  return sum;
+}
+
+// Where their arms have gone, and by how much these will go on.
+void Tools::place_fillings(Next next) noexcept {
+  const auto further = [&](std::size_t k) -> Vector3d {
+    const Tool& arm = tools_[k];
+    if (next == Next::on) return arm.gives();
+    return next == Next::back ? Vector3d(arm.given_before - arm.given) : Vector3d(0, 0, 0);
+  };
+  for (const std::size_t k : fillings_) {
+    tools_[k].given = 0.5 * (tools_[k - 2].given + tools_[k - 1].given);
+    tools_[k].body.stand_aside(tools_[k].given, 0.5 * (further(k - 2) + further(k - 1)));
+  }
 }
 
 void Tools::lead(std::size_t tool, const Vector3d* to) noexcept {
@@ -81,22 +134,29 @@ bool Tools::given_way() const noexcept {
 void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies) noexcept {
   std::size_t active = 0;
   bool same = true;
+  fillings_.clear();
   for (std::size_t k = 0; k < tools_.size(); ++k) {
     Tool& t = tools_[k];
+    if (is_filling(k)) t.given = 0.5 * (tools_[k - 2].given + tools_[k - 1].given);
     t.given_before = t.given;
     t.began = t.from;
     if (!t.there) continue;
     // Not inside again: every motion is proven, or looked at anew (shorten).
-    if (!t.free) {
+    if (!t.free && !is_filling(k)) {
       t.given.setZero();
       t.given_before.setZero();
     }
     t.body.move_ends(t.from.front(), t.from.back(), t.to.front(), t.to.back());
     t.body.stand_aside(t.given, Vector3d::Zero());
-    t.free = t.free || (outside(t.from, t.radius, bodies) && outside(t.body, bodies.tools + k, strands, count, bodies));
-    if (!t.free) {
+    t.free = t.free || ((is_filling(k) || outside(t.from, t.radius, bodies)) &&
+                        outside(t.body, bodies.tools + k, strands, count, bodies));
+    if (!t.free || (is_filling(k) && !(tools_[k - 2].free && tools_[k - 1].free))) {
       t.body.move_ends(t.to.front(), t.to.back(), t.to.front(), t.to.back());
       t.body.leave();
+      continue;
+    }
+    if (is_filling(k)) {
+      fillings_.push_back(k);
       continue;
     }
     same = same && active < active_.size() && active_[active] == k;
@@ -126,9 +186,10 @@ void Tools::place(double part) noexcept {
 
 double Tools::furthest() const noexcept {
   double most = 0;
-  for (const std::size_t k : active_)
-    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
-      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
+  for (const std::vector<std::size_t>* some : {&active_, &fillings_})
+    for (const std::size_t k : *some)
+      for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
+        most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
   return std::sqrt(most);
 }
 
@@ -210,11 +271,13 @@ const Vector3d* const* Tools::trial_begin() noexcept {
 
 void Tools::foresee() noexcept {
   for (const std::size_t k : active_) tools_[k].body.stand_aside(tools_[k].given, tools_[k].gives());
+  place_fillings(Next::on);
 }
 
 void Tools::foresee_back() noexcept {
   for (const std::size_t k : active_)
     tools_[k].body.stand_aside(tools_[k].given, tools_[k].given_before - tools_[k].given);
+  place_fillings(Next::back);
 }
 
 void Tools::advance(double fraction) noexcept {
@@ -223,6 +286,7 @@ void Tools::advance(double fraction) noexcept {
     t.given += fraction * t.gives();
     t.body.stand_aside(t.given, Vector3d::Zero());
   }
+  place_fillings(Next::stay);
 }
 
 void Tools::go_back(double fraction) noexcept {
@@ -232,13 +296,15 @@ void Tools::go_back(double fraction) noexcept {
     t.given = fraction > 0 ? Vector3d(t.given_before + fraction * (t.given - t.given_before)) : t.given_before;
     t.body.stand_aside(t.given, Vector3d::Zero());
   }
+  place_fillings(Next::stay);
 }
 
 void Tools::finish(double part) noexcept {
   for (std::size_t k = 0; k < tools_.size(); ++k) {
     Tool& t = tools_[k];
     if (!t.there) continue;
-    if (std::find(active_.begin(), active_.end(), k) == active_.end()) {
+    const std::vector<std::size_t>& some = is_filling(k) ? fillings_ : active_;
+    if (std::find(some.begin(), some.end(), k) == some.end()) {
       t.from = t.to;
       continue;
     }
@@ -261,6 +327,11 @@ void Tools::shorten(double fraction, const Bodies& bodies) noexcept {
     t.tell_body();
     // The way back is not the way it came, and not proven.
     t.free = outside(t.now, t.radius, bodies);
+  }
+  for (const std::size_t k : fillings_) {
+    Tool& t = tools_[k];
+    for (std::size_t i = 0; i < t.from.size(); ++i) t.from[i] = t.began[i] + fraction * (t.from[i] - t.began[i]);
+    t.tell_body();
   }
 }
 

@@ -11,6 +11,10 @@
 /// linearly [Huber 1964], in an iteration with the secant |d| / kMostPress for its compliance. Contacts are those of a
 /// round cone with a surface (tool_contacts.hpp). A tool that appears inside a body, or where a thread is, touches
 /// nothing until it has left it.
+///
+/// A filling lies between the two arms of closed jaws, and is there for threads alone. Fingers press such jaws
+/// together: while it is there, what threads push its arms or it with is borne by both arms alike, and does not part
+/// them.
 #include <cstdint>
 #include <vector>
 
@@ -32,10 +36,14 @@ class Tools {
   /// One more, which is not there yet. @param radius of its spheres, evenly from one end to the other [mm]
   /// @param compliance of the hand [mm/uN]
   void add(std::vector<double> radius, double compliance);
+  /// Of the two tools that were added last.
+  void add_filling(std::vector<double> radius);
   std::size_t count() const noexcept { return tools_.size(); }
   /// As threads meet it: not there while it touches nothing. Stays where it is until the next add().
   const Obstacle& body(std::size_t tool) const noexcept { return tools_[tool].body; }
   std::size_t spheres(std::size_t tool) const noexcept { return tools_[tool].radius.size(); }
+
+  enum class By : std::uint8_t { thread, tissue };  ///< what touches it
 
   // ---- between steps
   /// Where it shall be at the end of the step; one that was not there appears there. @param to W [mm]  (spheres)
@@ -62,13 +70,14 @@ class Tools {
   const std::vector<Strand>& strands() const noexcept { return strands_; }
 
   void clear_forces() noexcept;
-  void push(std::size_t tool, const Vector3d& force) noexcept { tools_[tool].force += force; }
+  void push(std::size_t tool, const Vector3d& force, By by) noexcept;
   /// Which tool a contact with a soft body is of.
   std::size_t tool_of(const StrandContact& at) const noexcept { return active_[at.pair.strand_a]; }
-  double compliance(std::size_t tool) const noexcept { return tools_[tool].secant; }
-  /// How far the hand is still to give way, and how far it did since the step began [mm].
-  Vector3d gives(std::size_t tool) const noexcept { return tools_[tool].gives(); }
-  Vector3d gave(std::size_t tool) const noexcept { return tools_[tool].given - tools_[tool].given_before; }
+  /// How far one gives way at a unit's push on another [mm/uN].
+  double compliance(std::size_t tool, By by, std::size_t other, By by_other) const noexcept;
+  /// How far a tool that a thread touches is still to give way, and how far it did since the step began [mm].
+  Vector3d gives(std::size_t tool) const noexcept;
+  Vector3d gave(std::size_t tool) const noexcept;
   /// Motion of the place of a contact: led by a further part, and giving way as the forces pushed so far say.
   Vector3d ahead(const StrandContact& at, double part) const noexcept;
   /// ... and since the start of the step, after this part of the way.
@@ -93,9 +102,11 @@ class Tools {
   void add_to(StateHash& hash) const noexcept;
 
  private:
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
   struct Tool {
     std::vector<double> radius;
     double compliance = 0, secant = 0;
+    std::size_t filling = kNone;       ///< between this arm and its neighbour; of a filling itself
     bool there = false, free = false;  ///< free: outside of all bodies since it appeared
     std::vector<Vector3d> from, to, now, next, began;
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
@@ -108,11 +119,21 @@ class Tools {
       body.stand_aside(given, Vector3d::Zero());
     }
   };
+  /// Those that bear what pushes a tool, and which part of it each.
+  struct Bearers {
+    std::size_t first = 0, count = 1;
+    double part = 1;
+  };
+  Bearers bearers(std::size_t tool, By by) const noexcept;
+  bool is_filling(std::size_t tool) const noexcept { return tools_[tool].filling == tool; }
+  enum class Next : std::uint8_t { stay, on, back };
+  void place_fillings(Next next) noexcept;
   const Tool& touching(const StrandContact& at) const noexcept { return tools_[active_[at.pair.strand_a]]; }
 
   std::vector<Tool> tools_;
-  std::vector<std::size_t> active_;  ///< those that may touch something
-  std::vector<Strand> strands_;      ///< of these
+  std::vector<std::size_t> active_;    ///< those that may touch something, ...
+  std::vector<std::size_t> fillings_;  ///< ... and that threads alone may touch
+  std::vector<Strand> strands_;        ///< of these
   std::vector<const Vector3d*> trial_;
   ToolContacts contacts_;
 };

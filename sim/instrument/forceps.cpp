@@ -42,9 +42,13 @@ void Forceps::follow(const InstrumentPose& hand, const Mount& mount, double dt) 
   confidence_ = std::clamp(hand.confidence, 0.0, 1.0);
   const Pose target = world_pose(mount, hand.X_RT);
   const double target_opening = std::clamp(hand.opening_rad, 0.0, 1.5);
+  const auto close = [&] {
+    closed_ = opening_ < model_.grasp_opening || (closed_ && opening_ <= model_.release_opening);
+  };
   if (appears) {
     X_WT_ = X_WT_before_ = target;
     opening_ = opening_before_ = target_opening;
+    close();
     return;
   }
   const Vec3 way = target.p - X_WT_.p;
@@ -54,6 +58,7 @@ void Forceps::follow(const InstrumentPose& hand, const Mount& mount, double dt) 
   X_WT_.q = angle > turn ? slerp(X_WT_.q, target.q, turn / angle) : target.q;
   const double spread = model_.max_opening_rate * dt;
   opening_ += std::clamp(target_opening - opening_, -spread, spread);
+  close();
 }
 
 Pose Forceps::X_TA(int arm, double opening) const noexcept {
@@ -66,6 +71,10 @@ contact::RoundCone Forceps::cone_A(int arm) const noexcept {
   return {{-tip, s * tip, 0}, {-model_.jaw_length, s * back, 0}, tip, back};
 }
 
+contact::RoundCone Forceps::seam_T() const noexcept {
+  return {{-model_.tip_radius, 0, 0}, {-model_.jaw_length, 0, 0}, model_.tip_radius, model_.jaw_radius};
+}
+
 double Forceps::half_gap(double x_T) const noexcept {
   return std::max(0.0, (x_T - model_.hinge_p_T.x) * std::tan(0.5 * opening_));
 }
@@ -75,9 +84,15 @@ double Forceps::radius(double x_T) const noexcept {
   return model_.tip_radius + along * (model_.jaw_radius - model_.tip_radius);
 }
 
-bool Forceps::between_faces(const Vec3& p_T, double thread_radius) const noexcept {
+bool Forceps::between_faces(const Vec3& p_T, double thread_radius, double parted) const noexcept {
   return p_T.x <= 0 && p_T.x >= -model_.grasp_reach && std::abs(p_T.z) <= radius(p_T.x) &&
-         std::abs(p_T.y) <= half_gap(p_T.x) + thread_radius;
+         std::abs(p_T.y) <= half_gap(p_T.x) + std::max(0.0, parted) + thread_radius;
+}
+
+bool Forceps::overlap(const Vec3& p_T, double thread_radius) const noexcept {
+  const double r = radius(p_T.x), beyond = p_T.x + model_.tip_radius;  // of the spheres at the tips
+  const double aside = r + half_gap(p_T.x) + std::abs(p_T.y);
+  return p_T.x >= -model_.jaw_length && std::hypot(aside, p_T.z, std::max(0.0, beyond)) < r + thread_radius;
 }
 
 Vec3 Forceps::squeezed(Vec3 p_T, double thread_radius) const noexcept {
@@ -87,7 +102,8 @@ Vec3 Forceps::squeezed(Vec3 p_T, double thread_radius) const noexcept {
 }
 
 void Forceps::add_to(StateHash& hash) const noexcept {
-  hash.add(static_cast<std::uint64_t>(present_) << 8 | static_cast<std::uint64_t>(status_));
+  hash.add(static_cast<std::uint64_t>(closed_) << 9 | static_cast<std::uint64_t>(present_) << 8 |
+           static_cast<std::uint64_t>(status_));
   for (double v : {lost_s_, X_WT_.q.x, X_WT_.q.y, X_WT_.q.z, X_WT_.q.w, X_WT_.p.x, X_WT_.p.y, X_WT_.p.z, opening_,
                    opening_before_})
     hash.add(v);

@@ -66,13 +66,21 @@ class Forceps {
   Pose X_WA(int arm) const { return X_WT_ * X_TA(arm, opening_); }
   Pose X_WA_before(int arm) const { return X_WT_before_ * X_TA(arm, opening_before_); }
   contact::RoundCone cone_A(int arm) const noexcept;
+  /// Closed, the two cones would leave a groove that a strand could be drawn into, and wedge them apart; real jaws,
+  /// with flat faces that fingers press together, have none. A third cone, as thick, lies between them while they are
+  /// closed and their faces nearer than the tip is thick.
+  contact::RoundCone seam_T() const noexcept;
+  bool seamless() const noexcept { return closed_ && half_gap(0) < model_.tip_radius; }
 
   /// Half the distance of the gripping faces at this place of the jaws [mm]. x_T <= 0
   double half_gap(double x_T) const noexcept;
   /// Radius of the jaws there [mm].
   double radius(double x_T) const noexcept;
   /// Whether a thread of this radius, centred there, is between the gripping faces.
-  bool between_faces(const Vec3& p_T, double thread_radius) const noexcept;
+  /// @param parted by which each face stands further from the middle, pushed [mm]
+  bool between_faces(const Vec3& p_T, double thread_radius, double parted = 0) const noexcept;
+  /// Whether such a thread would overlap both arms.
+  bool overlap(const Vec3& p_T, double thread_radius) const noexcept;
   /// The same point squeezed towards y = 0 as far as the closing faces push it.
   Vec3 squeezed(Vec3 p_T, double thread_radius) const noexcept;
 
@@ -88,6 +96,7 @@ class Forceps {
   double confidence_ = 0;
   Pose X_WT_, X_WT_before_;
   double opening_ = 0, opening_before_ = 0;
+  bool closed_ = false;  ///< below grasp_opening, and not above release_opening since
 };
 
 }  // namespace ligature::instrument

@@ -26,6 +26,8 @@ struct Grasp {
   bool active = false;
   bool armed = false;  ///< was open since the last grasp; closed jaws that meet a thread do not take it
   FixedVector<Held, kMostHeld> held;
+  Vec3 aside_W;  ///< by which the jaws stand aside of where the hand has them, pushed; what they hold goes with them
+  double parted = 0;        ///< and by which each face stands further from their middle [mm]
   bool frame_held = false;  ///< the material frame of one edge turns with the jaws
   std::uint32_t frame_thread = 0, frame_edge = 0;
   Vec3 frame_d1_T;  ///< its director

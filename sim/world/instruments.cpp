@@ -22,30 +22,39 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
 // Closed jaws overlap the thread they hold, and what of it leaves them as far as it is still between their faces:
 //
 //   distance of its centreline from an arm's axis  sqrt(radius^2 + z^2) < radius + thread_radius
+//
+// which is so far along a thread that leaves them straight to the side, and further where it leaves them aslant.
 void World::State::spare_held() noexcept {
   spared.clear();
   for (std::size_t f = 0; f < forceps.size(); ++f)
     for (const Held& h : grasps[f].held) {
+      const Pose X_TW = inverse(jaws(f));
       const rod::RodModel& model = threads[h.thread].model;
       const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
       const double reach = std::sqrt((2 * jaw + own) * own);
       // In edges, also where they are of different lengths.
       const auto edges = [&](bool ahead) {
-        double count = 0, arc = 0, last = 1;
+        double count = 0, arc = 0;
         const std::size_t most = model.edges();
-        for (std::size_t i = h.vertex; arc < reach && count < static_cast<double>(most); ++count) {
+        double over = 0;
+        const auto between = [&](std::size_t i) {
+          return forceps[f].overlap(X_TW * from_eigen(threads[h.thread].state.x[i]), model.radius_at(i));
+        };
+        for (std::size_t i = h.vertex; (arc < reach || between(i)) && count < static_cast<double>(most); ++count) {
           if (!ahead && i == 0 && !model.closed) break;
           const std::size_t edge = ahead ? i : i > 0 ? i - 1 : most - 1;
           if (edge >= most) break;
-          arc += last = model.edge_length(edge);
+          const double last = model.edge_length(edge);
+          arc += last;
+          over = std::clamp((arc - reach) / last, 0.0, arc - last < reach ? 1.0 : 0.0);
           i = ahead ? model.next(edge) : edge;
         }
-        return count - std::max(0.0, arc - reach) / last + 1;
+        return count - over + 1;
       };
       const double from = h.vertex - edges(false), to = h.vertex + edges(true);
       const auto round = static_cast<double>(model.edges());
-      for (std::size_t arm = 0; arm < kArms; ++arm) {
-        const auto body = static_cast<std::uint32_t>(obstacles.size() + kArms * f + arm);
+      for (std::size_t part = 0; part < kParts; ++part) {
+        const auto body = static_cast<std::uint32_t>(obstacles.size() + kParts * f + part);
         spared.push_back({h.thread, body, from, to, 0});
         if (model.closed && from < 0) spared.push_back({h.thread, body, from + round, to + round, 0});
         if (model.closed && to > round) spared.push_back({h.thread, body, from - round, to - round, 0});
@@ -53,10 +62,16 @@ void World::State::spare_held() noexcept {
     }
 }
 
+Pose World::State::jaws(std::size_t f) const noexcept {
+  Pose X = forceps[f].X_WT();
+  X.p = X.p + grasps[f].aside_W;
+  return X;
+}
+
 bool World::State::try_grasp(std::size_t f) noexcept {
   const Forceps& tool = forceps[f];
   Grasp& grasp = grasps[f];
-  const Pose X_TW = inverse(tool.X_WT());
+  const Pose X_TW = inverse(jaws(f));
   grasp.held.clear();
   grasp.frame_held = false;
   for (std::uint32_t k = 0; k < threads.size(); ++k) {
@@ -75,7 +90,7 @@ bool World::State::try_grasp(std::size_t f) noexcept {
       for (int s = 0; s <= parts && !crosses; ++s) {
         const double at = static_cast<double>(s) / parts;
         const Vector3d p = t.state.x[i] + at * (t.state.x[next] - t.state.x[i]);
-        crosses = tool.between_faces(X_TW * from_eigen(p), t.model.radius_at(i, at));
+        crosses = tool.between_faces(X_TW * from_eigen(p), t.model.radius_at(i, at), grasp.parted);
       }
       if (!crosses) continue;
       take(i);
@@ -121,12 +136,16 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
   for (std::size_t f = 0; f < forceps.size(); ++f) {
     Forceps& tool = forceps[f];
     Grasp& grasp = grasps[f];
+    const contact::Tools& tools = coupled[0].tools();
+    const Vector3d &by_minus = tools.given(kParts * f), &by_plus = tools.given(kParts * f + 1);
     const bool was_gone = !tool.present() || tool.given_up();
     tool.follow(sample.instruments[f], mount, params.step_s);
+    grasp.aside_W = from_eigen(0.5 * (by_minus + by_plus));
+    grasp.parted = 0.5 * to_eigen(rotate(tool.X_WT().q, {0, 1, 0})).dot(by_plus - by_minus);
     if (tool.status() == TrackStatus::lost) report.flags |= step_instrument_lost;
     if (was_gone && !tool.given_up())  // it appears: no side of it is remembered
-      for (std::size_t slot = (slot_groups.size() + kArms * f) * vertices;
-           slot < (slot_groups.size() + kArms * (f + 1)) * vertices; ++slot)
+      for (std::size_t slot = (slot_groups.size() + kParts * f) * vertices;
+           slot < (slot_groups.size() + kParts * (f + 1)) * vertices; ++slot)
         memory[slot] = {};
     if (grasp.active && (tool.opening() > tool.model().release_opening || tool.given_up())) {
       let_go(f);
@@ -195,7 +214,7 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       c.kind = Constraint::Kind::grip;
       c.flipped = true;  // the secant: a grip at its bound must not be without stiffness
       c.vertex = held.vertex;
-      c.anchor = to_eigen(forceps[f].X_WT() * held.anchor_T);
+      c.anchor = to_eigen(jaws(f) * held.anchor_T);
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
       c.k = c.bound / contact::kGripGive;
       c.slot = f * instrument::kMostHeld + h;
@@ -210,7 +229,7 @@ void World::State::update_grips(StepReport& report) noexcept {
     Grasp& grasp = grasps[f];
     if (!grasp.active) continue;
     const Forceps& tool = forceps[f];
-    const Pose X_TW = inverse(tool.X_WT());
+    const Pose X_TW = inverse(jaws(f));
     bool slid = false;
     for (const Thread& t : threads)
       for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
@@ -237,7 +256,7 @@ void World::State::update_grips(StepReport& report) noexcept {
     for (std::uint32_t k = 0; k < threads.size(); ++k)
       for (std::size_t i = 0; i < threads[k].state.x.size(); ++i) {
         const Vec3 p_T = X_TW * from_eigen(threads[k].state.x[i]);
-        if (tool.between_faces(p_T, threads[k].model.radius_at(i)) && !is_held(f, k, i))
+        if (tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
@@ -251,35 +270,39 @@ void World::State::update_grips(StepReport& report) noexcept {
 // Against tissue an arm is a row of spheres, as far apart as the tip is thick.
 void World::State::add_tools() {
   for (const Forceps& tool : forceps)
-    for (int arm = 0; arm < kArms; ++arm) {
-      const contact::RoundCone cone = tool.cone_A(arm);
+    for (int part = 0; part < kParts; ++part) {
+      const contact::RoundCone cone = part < kArms ? tool.cone_A(part) : tool.seam_T();
       const auto spheres = static_cast<std::size_t>(std::ceil((cone.b - cone.a).norm() / cone.radius_a)) + 1;
       std::vector<double> radius(std::clamp<std::size_t>(spheres, 2, kMostSpheres));
       for (std::size_t i = 0; i < radius.size(); ++i)
         radius[i] =
             std::lerp(cone.radius_a, cone.radius_b, static_cast<double>(i) / static_cast<double>(radius.size() - 1));
       along_arm.resize(std::max(along_arm.size(), radius.size()));
-      coupled[0].tools().add(std::move(radius), 1 / tool.model().hand_stiffness);
+      if (part < kArms)
+        coupled[0].tools().add(std::move(radius), 1 / tool.model().hand_stiffness);
+      else
+        coupled[0].tools().add_filling(std::move(radius));
     }
   for (std::size_t k = 0; k < coupled[0].tools().count(); ++k) {
     bodies.push_back(&coupled[0].tools().body(k));
     soft_bodies.push_back(nullptr);
     curved = true;
   }
-  spared.reserve(2 * kAllArms * instrument::kMostHeld);
+  spared.reserve(2 * kAllParts * instrument::kMostHeld);
 }
 
 void World::State::lead_tools() noexcept {
   contact::Tools& tools = coupled[0].tools();
   for (std::size_t k = 0; k < tools.count(); ++k) {
-    const Forceps& tool = forceps[k / kArms];
-    const int arm = static_cast<int>(k % kArms);
-    if (!tool.present() || tool.given_up()) {
+    const Forceps& tool = forceps[k / kParts];
+    const int part = static_cast<int>(k % kParts);
+    const bool seam = part == kArms;
+    if (!tool.present() || tool.given_up() || (seam && !tool.seamless())) {
       tools.leave(k);
       continue;
     }
-    const contact::RoundCone cone = tool.cone_A(arm);
-    const Pose X_WA = tool.X_WA(arm);
+    const contact::RoundCone cone = seam ? tool.seam_T() : tool.cone_A(part);
+    const Pose X_WA = seam ? tool.X_WT() : tool.X_WA(part);
     const std::size_t last = tools.spheres(k) - 1;
     for (std::size_t i = 0; i <= last; ++i)
       along_arm[i] =

@@ -138,7 +138,7 @@ std::vector<ContactMeasure> World::contacts() const {
     m.index = obstacle ? c.pair.edge_b : c.pair.strand_b;
     if (obstacle && c.pair.edge_b >= rigid) m.other = ContactMeasure::Other::tissue, m.index = c.pair.edge_b - rigid;
     if (obstacle && c.pair.edge_b >= s.obstacles.size())
-      m.other = ContactMeasure::Other::forceps, m.index = (c.pair.edge_b - s.obstacles.size()) / kArms;
+      m.other = ContactMeasure::Other::forceps, m.index = (c.pair.edge_b - s.obstacles.size()) / kParts;
     if (!obstacle) m.other_s_mm = arc_of(c.pair.strand_b, c.pair.edge_b, c.sb);
     m.gap_mm = c.gap;
     m.normal_force = c.normal.dot(c.force);

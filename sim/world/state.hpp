@@ -36,7 +36,8 @@ using instrument::Grasp;
 using instrument::Held;
 
 inline constexpr int kArms = 2;
-inline constexpr std::size_t kAllArms = kArms * kInstruments;
+inline constexpr int kParts = kArms + 1;  // of forceps: arms, and what fills the seam between closed ones
+inline constexpr std::size_t kAllParts = kParts * kInstruments;
 inline constexpr double kTravelReach = 5.0;  // contacts are looked for this far, and as far as the thread flies [mm]
 
 /// A rigid body and what moves it.
@@ -205,6 +206,7 @@ struct World::State {
 
   // instruments
   void move_instruments(const InstrumentSample& sample, StepReport& report) noexcept;
+  Pose jaws(std::size_t f) const noexcept;  // where they are, pushed as they are by what they touch
   bool try_grasp(std::size_t f) noexcept;
   void let_go(std::size_t f) noexcept;
   void release_frame(std::size_t f) noexcept;

@@ -321,7 +321,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     for (const Thread& piece : c.pieces) longest = std::max(longest, piece.x0.size());
   if (params.forceps_present)
     for (const ForcepsParams& f : params.forceps) s->forceps.emplace_back(build_forceps(f, params.lost_release_s));
-  s->memory.resize((s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllArms)) * s->vertices);
+  s->memory.resize((s->slot_groups.size() + (s->forceps.empty() ? 0 : kAllParts)) * s->vertices);
   s->constraints.reserve(s->memory.size() + kInstruments * instrument::kMostHeld);
   s->constraints_before.reserve(s->constraints.capacity());
   // Trial frames as large as any thread's: a ring of distinct points has the most edges.

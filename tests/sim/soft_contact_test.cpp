@@ -729,14 +729,57 @@ TEST(Tools, PressesAsTheHandGivesWayAndNoHarderThanAHand) {
   tools.begin(nullptr, 0, {});
   for (const double pushed : {1e4, 5e4, 9e4, 3e5, 3e5}) {
     tools.clear_forces();
-    tools.push(0, {0, 0, pushed});
+    tools.push(0, {0, 0, pushed}, Tools::By::tissue);
     tools.advance(1);
     tools.clear_forces();
     const double d = tools.given(0).norm();
     EXPECT_GT(d, 0);
-    EXPECT_NEAR(d / tools.compliance(0), std::min(d / kCompliance, kMostPress), 1e-6 * kMostPress);
+    EXPECT_NEAR(d / tools.compliance(0, Tools::By::tissue, 0, Tools::By::tissue), std::min(d / kCompliance, kMostPress),
+                1e-6 * kMostPress);
   }
   EXPECT_GT(tools.given(0).norm(), 1);
+}
+
+// Two springs side by side: half of it each. What tissue between the arms pushes, one of them bears.
+TEST(Tools, ClosedArmsBearWhatThreadsPushTogether) {
+  constexpr double kCompliance = 5e-6, kPush = 1e4;
+  constexpr Tools::By kThread = Tools::By::thread, kTissue = Tools::By::tissue;
+  Tools tools(8);
+  tools.add({0.1, 0.1}, kCompliance);
+  tools.add({0.1, 0.1}, kCompliance);
+  tools.add_filling({0.1, 0.1});
+  const auto lead = [&](std::size_t tool, double y) {
+    const std::array<Vector3d, 2> to{Vector3d(0, y, 0), Vector3d(1, y, 0)};
+    tools.lead(tool, to.data());
+  };
+  lead(0, -0.1), lead(1, 0.1), lead(2, 0);
+  const auto pushed = [&](std::size_t tool, Tools::By by) {
+    tools.begin(nullptr, 0, {});
+    tools.clear_forces();
+    tools.push(tool, {0, kPush, 0}, by);
+    std::array<double, 2> given{};
+    tools.advance(1);
+    for (std::size_t k = 0; k < 2; ++k) given[k] = tools.given(k).y();
+    if (tools.body(2).there()) {
+      EXPECT_DOUBLE_EQ(tools.given(2).y(), 0.5 * (given[0] + given[1]));
+    }
+    tools.go_back(0);
+    return given;
+  };
+  const double half = 0.5 * kCompliance * kPush;
+  for (std::size_t tool = 0; tool < 3; ++tool) EXPECT_EQ(pushed(tool, kThread), (std::array{half, half})) << tool;
+  EXPECT_EQ(pushed(1, kTissue), (std::array{0.0, 2 * half}));
+  // What one gives way by at a push on another is what the other does at a push on it.
+  for (const Tools::By a : {kThread, kTissue})
+    for (const Tools::By b : {kThread, kTissue})
+      for (std::size_t i = 0; i < 2; ++i)
+        for (std::size_t j = 0; j < 2; ++j)
+          EXPECT_DOUBLE_EQ(tools.compliance(i, a, j, b), tools.compliance(j, b, i, a));
+  EXPECT_DOUBLE_EQ(tools.compliance(0, kThread, 1, kThread), 0.5 * kCompliance);
+  EXPECT_EQ(tools.compliance(0, kTissue, 1, kTissue), 0);
+
+  tools.leave(2);  // open: each on its own
+  EXPECT_EQ(pushed(0, kThread)[1], 0);
 }
 
 }  // namespace

@@ -69,6 +69,63 @@ TEST(ThreadInJaws, HoldsBelowTheGripAndSlipsAboveIt) {
     }
 }
 
+// Two arms of closed jaws, one strand that lies along the groove between them and is drawn into it by this on each end.
+struct Pressed {
+  World world;
+  Hand jaws;
+  double radius_mm = 0;  // of the strand
+};
+constexpr double kJaw = 0.25;  // radius all along [mm]
+
+Pressed press(double pull, double opening, bool hold = false) {
+  WorldParams p = with_jaws();
+  for (ForcepsParams& f : p.forceps) f.tip_radius_mm = f.jaw_radius_mm = kJaw;
+  ThreadParams t = nylon({{0.31, 0.01, 2}, {0.31, 0.01, 6}}, 0.1, 40, 1e-3);
+  for (const Kind end : {Kind::first, Kind::last}) {
+    ForceParams f = force_at(end, {-0.5 * pull, 0, 0}, 0.2);
+    f.from_s = 0.1;
+    t.forces.push_back(f);
+  }
+  p.threads = {t};
+  if (hold) p.threads.push_back(nylon({{-4, 0, 0.8}, {4, 0, 0.8}}, 0.1, 80, 1e-3));
+  Pressed out{make_world(p), {}, 0.05};
+  if (hold) out.jaws.step(out.world, {0, 0, 0}, 0.02);
+  for (int k = 0; k < 160; ++k) out.jaws.step(out.world, {0, 0, 0}, opening);
+  return out;
+}
+
+Vec3 middle(const std::vector<ArmShape>& arms) {
+  return 0.5 * (arms[0].x[0] + arms[1].x[0]);
+}
+
+// Fingers press closed jaws together: what pulls a thread across the gap of their faces neither parts them nor comes
+// between them. A tracked opening is seldom quite 0.
+TEST(ThreadInJaws, NothingComesBetweenJawsThatAreClosed) {
+  for (const double pull : {2e3, 2e4, 8e4})
+    for (const double opening : {0.0, 3e-4}) {
+      const Pressed pressed = press(pull, opening);
+      const std::vector<ArmShape> arms = pressed.world.arms();
+      ASSERT_EQ(arms.size(), 2u);
+      const Vec3 at = middle(arms);
+      EXPECT_NEAR(norm(arms[1].x[0] - arms[0].x[0]), 2 * kJaw + 240 * std::tan(0.5 * opening), 1e-3) << pull;
+      EXPECT_NEAR(at.x, -0.5 * pull / 2e5, 2e-3) << "as stiff as the two arms of the hand, " << pull;
+      for (const Vec3& x : pressed.world.shape(0).x) {
+        EXPECT_GT(x.x, at.x) << "on the side it came from, " << pull << " " << opening;
+        EXPECT_GT(std::hypot(x.x - at.x, x.y - at.y), kJaw + pressed.radius_mm - 2e-3) << pull << " " << opening;
+      }
+    }
+}
+
+// What they hold goes with the jaws where these are pushed aside.
+TEST(ThreadInJaws, WhatIsHeldGoesAsideWithTheJaws) {
+  const Pressed pressed = press(4e4, 0, true);
+  const std::vector<ArmShape> arms = pressed.world.arms();
+  ASSERT_EQ(arms.size(), 2u);
+  const Vec3 held = pressed.world.shape(1).x[40];
+  EXPECT_LT(middle(arms).x, -0.08);
+  EXPECT_NEAR(held.x, middle(arms).x, 0.02) << "the give of the pads";
+}
+
 // Drawn along a thread that is held at its end, jaws that slide have what they hold it by in a few linearisations, and
 // no more than that pulls at the end.
 TEST(ThreadInJaws, SlideAlongATautThreadInFewLinearisations) {
