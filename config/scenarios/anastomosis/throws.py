@@ -10,6 +10,7 @@ import math
 from hands import DEG, add, between, cross, eased, quaternion, rolled, rolled_quaternion, unit
 
 REACTION = 0.15                   # of a hand to what its eye sees (drivers/virtual_rig/hand_eye.hpp) [s]
+EVERY, FOLLOWED = 0.1, 0.35        # a hand that follows what it sees [s]
 OPEN, WIDE, SHUT = 0.2, 0.6, 0.0  # [deg]
 SWAGE = (6.48, 0.0, 15.25)        # where it is when the thread has been drawn through, ...
 TANGENT = 68.0                    # ... and how the thread runs into it there [deg from x towards z]
@@ -77,6 +78,11 @@ class Hands:
         self.right_aims.append((*row, 1.0, 1.0, 1.0))
         if left:
             self.left_aims.append((*row, *left))
+
+    def follow(self, begin, end, take, at, left=None):
+        """Keeps looking: what the thread is off is made good again and again, each time within FOLLOWED of the look."""
+        for k in range(1, round((end - begin) / EVERY) + 1):
+            self.look(begin + EVERY * k, FOLLOWED, take, at, left)
 
     def look_away(self, t, over):
         """Both hands come back to their paths."""
@@ -153,6 +159,8 @@ def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=No
     # end: the eye makes good the rest.
     at, _ = see(t, take)
     hands.look(t, 0.8, take, at, (1.0, 0.6, 1.0))
+    # The thread that is carried along draws the short end nearer.
+    hands.follow(t + 0.3, t + 1.0, take, at, (1.0, 0.6, 1.0))
     by = (at[0] - hands.tip[0], at[1] - front - hands.tip[1], at[2] - hands.tip[2])
     hands.move_right(t, t + 0.8, add(hands.tip, by))
     hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
@@ -161,6 +169,7 @@ def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=No
     t += 0.25
     at, _ = see(t, take)
     hands.look(t, 0.4, take, at)
+    hands.follow(t, t + 0.4, take, at)
     hands.move_right(t, t + 0.4, (at[0], at[1] + deep, at[2]))
     hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
     t += 0.45
@@ -192,8 +201,9 @@ def tie(right, left, t, sight, left_aims, granny=False):
     def see(at, take):
         return sight.short_end(at, right, left, take)
 
-    # From nearer, jaws that open push the short end aside. The granny is laid from there, as its sights are.
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.6 if granny else 1.2)
+    # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off them.
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.9 if granny else 1.2,
+              deep=0.5 if granny else 0.3)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
     hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
     t += 1.6
