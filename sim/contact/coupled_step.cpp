@@ -127,7 +127,7 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
   tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
   find_soft(strands, count, tissue_move + carried + kContactReach * diameter, most,
             [&](std::size_t k, std::size_t i) { return moves ? moves[k][i] : most; });
-  tissue_contacts_.find(bodies_, tissue_move + kTissueReach * least_skin());
+  tissue_contacts_.find(bodies_, reach_of_tissue(tissue_move, false));
   if (tools_.given_way()) return true;
   for (const Ring& r : rings_.list())
     if (!r.left) return true;
@@ -252,6 +252,11 @@ double CoupledStep::least_skin() const noexcept {
     if (body.skin() > 0) least = std::min(least, 2 * body.skin());
   });
   return least;
+}
+
+// Surfaces are looked at for moves against each other; what lay still may be drawn along by what moves furthest.
+TissueReach CoupledStep::reach_of_tissue(double furthest, bool by_step) const noexcept {
+  return {kTissueReach * least_skin(), kLikelyMove, kDrawnAlong * furthest, furthest, by_step};
 }
 
 // Motion of a's place against b's by the last step() of their systems, and in it.
@@ -770,8 +775,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                     [&](std::size_t k, std::size_t i) { return kLikelyMove * systems[k].step_of(i).norm(); });
       if (lost > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
-      const double reach = kTissueReach * least_skin() + std::min(2 * soft_moved_, kMostMove);
-      if (tissue_contacts_.find(bodies_, reach) > 0) out.overflow = true;
+      const double soft_likely = std::min(kLikelyMove * soft_moved_, kMostMove);
+      if (tissue_contacts_.find(bodies_, reach_of_tissue(soft_likely, true)) > 0) out.overflow = true;
       stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), soft_contacts_.contacts(), tools_.contacts(),
                     tissue_contacts_.contacts());
     }

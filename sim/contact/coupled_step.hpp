@@ -183,6 +183,7 @@ class CoupledStep {
   Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
   Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
   double least_skin() const noexcept;
+  TissueReach reach_of_tissue(double furthest, bool by_step) const noexcept;
   bool give_way(const Strand* strands, double fraction) noexcept;
   SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
                          std::vector<Stopped>* stopped = nullptr) const noexcept;

@@ -23,7 +23,6 @@ struct Box {
     const Vector3d &a = mesh.vertex(t[0]), &b = mesh.vertex(t[1]), &c = mesh.vertex(t[2]);
     low = a.cwiseMin(b).cwiseMin(c), high = a.cwiseMax(b).cwiseMax(c);
   }
-  double gap(const Box& o) const { return (low - o.high).cwiseMax(o.low - high).cwiseMax(0.0).norm(); }
 };
 
 /// Of two triangles that do not pass through each other.
@@ -48,6 +47,7 @@ bool joined(const TriangleMesh::Triangle& a, const TriangleMesh::Triangle& b) {
 
 SelfPairs::SelfPairs(const TriangleMesh& rest, double skin) : skin_(skin) {
   for (std::size_t v = 0; v < rest.vertices(); ++v) then_.push_back(rest.vertex(v));
+  faces_.resize(rest.triangles());
   pairs_.reserve(std::max(kLeastRoom, kRoom * rest.triangles()));
   const double near = kApartAtRest * skin;
   for (std::uint32_t t = 0; t < rest.triangles(); ++t) {
@@ -86,21 +86,26 @@ bool SelfPairs::gather(const TriangleMesh& now) noexcept {
   bool fits = true;
   pairs_.clear();
   for (std::size_t v = 0; v < then_.size(); ++v) then_[v] = now.vertex(v);
-  const auto in_front = [&](std::uint32_t t, const TriangleMesh::Triangle& other) {
+  for (std::uint32_t t = 0; t < now.triangles(); ++t) {
+    const Box box(now, t);
     const Vector3d& n = now.face_normal(t);
-    const double level = n.dot(now.vertex(now.triangle(t)[0])) + kInFront * skin_;
-    return n.dot(now.vertex(other[0])) > level || n.dot(now.vertex(other[1])) > level ||
-           n.dot(now.vertex(other[2])) > level;
+    faces_[t] = {box.low, box.high, n, n.dot(now.vertex(now.triangle(t)[0])) + kInFront * skin_};
+  }
+  const auto in_front = [&](const Face& f, std::uint32_t other) {
+    for (const std::uint32_t v : now.triangle(other))
+      if (f.normal.dot(then_[v]) > f.level) return true;
+    return false;
   };
   for (std::uint32_t t = 0; t < now.triangles(); ++t) {
     const auto near = near_list_.begin() + near_at_rest_[t], near_end = near_list_.begin() + near_at_rest_[t + 1];
-    const TriangleMesh::Triangle& a = now.triangle(t);
-    const Box box(now, t);
-    now.for_each_near(box.low, box.high, reach_, [&](std::uint32_t u) {
-      if (u <= t || !fits || now.face_normal(t).dot(now.face_normal(u)) >= kAgainst) return;
-      if (!in_front(t, now.triangle(u)) || !in_front(u, a) || std::binary_search(near, near_end, u)) return;
+    const Face& face = faces_[t];
+    now.for_each_near(face.low, face.high, reach_, [&](std::uint32_t u) {
+      if (u <= t || !fits || face.normal.dot(faces_[u].normal) >= kAgainst) return;
+      const double gap = std::sqrt(TriangleMesh::box_gap(face.low, face.high, faces_[u].low, faces_[u].high));
+      if (gap > reach_ || !in_front(face, u) || !in_front(faces_[u], t) || std::binary_search(near, near_end, u))
+        return;
       fits = pairs_.size() < pairs_.capacity();
-      if (fits) pairs_.push_back({t, u, box.gap(Box(now, u))});
+      if (fits) pairs_.push_back({t, u, gap});
     });
   }
   if (!fits && reach_ > skin_) return false;

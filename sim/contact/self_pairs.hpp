@@ -43,6 +43,11 @@ class SelfPairs {
   // Of each triangle those of higher number that were near at rest, in ascending order.
   std::vector<std::uint32_t> near_at_rest_, near_list_;
   std::vector<Pair> pairs_;
+  struct Face {
+    Vector3d low, high, normal;
+    double level = 0;  // along its normal, from which on others are in front of it
+  };
+  std::vector<Face> faces_;  // when pairs were gathered                                         (triangles)
 };
 
 }  // namespace ligature::contact

@@ -16,6 +16,8 @@ constexpr double kConeSlack = 0.3;     // sine by which a way may leave the norm
 constexpr double kLeastRidge = 0.05;   // turn of the normal across an edge that begins to meet others [rad]
 constexpr double kLeastSkew = 1e-4;    // squared sine of two edges that cross
 constexpr std::size_t kMostSides = 3;  // of a surface that one vertex meets
+constexpr double kMostOfItself =
+    0.1;  // that a surface is looked for round itself: its walls bend, and seldom leap [mm]
 constexpr double kAtCorner = 1 - 1e-9;
 
 auto key(const TissueContact& c) {
@@ -53,11 +55,39 @@ bool held(const SoftBody& body, const SurfacePlace& place) {
 
 }  // namespace
 
+// How nodes of the one body are likely to come nearer to the other: by what their moves differ.
 struct TissueContacts::Pair {
   std::uint32_t a = 0, b = 0;
   const SoftBody& body_a;
   const SoftBody& body_b;
   double skin = 0;
+  const TissueReach& reach;
+
+  Vector3d move(const SoftBody& body, std::uint32_t v) const {
+    return reach.by_step ? body.step()[v] : Vector3d(body.x()[v] - body.start()[v]);
+  }
+  double within(double difference) const {
+    return reach.apart + std::min(reach.most, std::max(reach.least, reach.times * difference));
+  }
+  // Of a node that moves so, and whatever of a body.
+  double within(const Vector3d& moves, const Moves& all) const {
+    return within((moves - all.low).cwiseAbs().cwiseMax((moves - all.high).cwiseAbs()).norm());
+  }
+  // ... and a triangle of it.
+  double within(const Vector3d& moves, const SoftBody& body, std::uint32_t triangle) const {
+    double square = 0;
+    for (const std::uint32_t v : body.surface().triangle(triangle))
+      square = std::max(square, (moves - move(body, v)).squaredNorm());
+    return within(std::sqrt(square));
+  }
+  Moves moves_of(const SoftBody& body) const {
+    Moves all;
+    for (std::uint32_t v = 0; v < body.surface().vertices(); ++v) {
+      const Vector3d m = move(body, v);
+      all.low = all.low.cwiseMin(m), all.high = all.high.cwiseMax(m);
+    }
+    return all;
+  }
 };
 
 TissueContacts::TissueContacts(std::size_t most_contacts) : most_(most_contacts) {
@@ -67,7 +97,7 @@ TissueContacts::TissueContacts(std::size_t most_contacts) : most_(most_contacts)
   near_.reserve(3 * most_contacts);
 }
 
-std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
+std::size_t TissueContacts::find(const Bodies& bodies, const TissueReach& reach) noexcept {
   while (!contacts_.empty() && contacts_.back().kind == TissueContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
   contacts_.clear();
@@ -76,40 +106,42 @@ std::size_t TissueContacts::find(const Bodies& bodies, double reach) noexcept {
   for (std::uint32_t a = 0; a < bodies.count; ++a) {
     const SoftBody* const own = bodies.soft_of(a);
     if (own && own->skin() > 0 && own->self_pairs())
-      find_self({a, a, *own, *own, 2 * own->skin()}, *own->self_pairs(), reach);
+      find_self({a, a, *own, *own, 2 * own->skin(), reach}, *own->self_pairs());
     for (std::uint32_t b = a + 1; b < bodies.count; ++b) {
       const SoftBody *const of_a = bodies.soft_of(a), *const of_b = bodies.soft_of(b);
       if (!of_a || !of_b || !(of_a->skin() > 0) || !(of_b->skin() > 0)) continue;
-      const Pair pair{a, b, *of_a, *of_b, of_a->skin() + of_b->skin()};
+      const Pair pair{a, b, *of_a, *of_b, of_a->skin() + of_b->skin(), reach};
       const TriangleMesh& mesh = of_b->surface();
-      if (box_distance(of_a->surface(), mesh.low(), mesh.high()) > reach + pair.skin) continue;
-      find_vertices(pair, TissueContact::Kind::vertex, reach);
-      find_vertices(pair, TissueContact::Kind::other, reach);
-      find_edges(pair, reach);
+      if (box_distance(of_a->surface(), mesh.low(), mesh.high()) > reach.apart + reach.most + pair.skin) continue;
+      const Moves by_a = pair.moves_of(*of_a), by_b = pair.moves_of(*of_b);
+      find_vertices(pair, TissueContact::Kind::vertex, by_b);
+      find_vertices(pair, TissueContact::Kind::other, by_a);
+      find_edges(pair, by_b);
     }
   }
   return lost_;
 }
 
 // Vertices of a surface against what of it faces them, the nearest of it. Where edges cross, guards stop them first.
-void TissueContacts::find_self(const Pair& pair, SelfPairs& pairs, double reach) noexcept {
+void TissueContacts::find_self(const Pair& pair, SelfPairs& pairs) noexcept {
   const TriangleMesh& mesh = pair.body_a.surface();
-  const double within = std::min(reach + pair.skin, SelfPairs::kMostReach);
+  const Moves all = pair.moves_of(pair.body_a);
+  const double most = pair.skin + std::min(pair.within((all.high - all.low).norm()), kMostOfItself);
   near_.clear();
   const auto look = [&](std::uint32_t triangle, std::uint32_t at) {
     const TriangleMesh::Triangle& t = mesh.triangle(at);
     for (const std::uint32_t v : mesh.triangle(triangle)) {
       const Vector3d& p = mesh.vertex(v);
       const double height = mesh.face_normal(at).dot(p - mesh.vertex(t[0]));
-      if (!(height > 0) || height > within) continue;
+      if (!(height > 0) || height > most) continue;
       const Vector3d q = closest(p, mesh.vertex(t[0]), mesh.vertex(t[1]), mesh.vertex(t[2])).point;
       const double square = (p - q).squaredNorm();
-      if (square > within * within || near_.size() == near_.capacity()) continue;
+      if (square > most * most || near_.size() == near_.capacity()) continue;
       if (!mesh.beyond_vertex(v, q - p, kConeSlack)) continue;
       near_.push_back({square, v, at, q});
     }
   };
-  for (const SelfPairs::Pair& p : pairs.find(mesh, within)) look(p.a, p.b), look(p.b, p.a);
+  for (const SelfPairs::Pair& p : pairs.find(mesh, most)) look(p.a, p.b), look(p.b, p.a);
   std::sort(near_.begin(), near_.end(), [](const Near& a, const Near& b) {
     return std::tuple(a.vertex, a.square, a.triangle) < std::tuple(b.vertex, b.square, b.triangle);
   });
@@ -117,6 +149,8 @@ void TissueContacts::find_self(const Pair& pair, SelfPairs& pairs, double reach)
     const Near& n = near_[i];
     if (i > 0 && near_[i - 1].vertex == n.vertex) continue;
     const double distance = std::sqrt(n.square);
+    const Vector3d moves = pair.move(pair.body_a, n.vertex);
+    if (distance > pair.skin + pair.within(moves, pair.body_a, n.triangle)) continue;
     TissueContact at;
     at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.a};
     at.contact.normal = (mesh.vertex(n.vertex) - n.point) / distance;
@@ -125,25 +159,26 @@ void TissueContacts::find_self(const Pair& pair, SelfPairs& pairs, double reach)
     at.of = {mesh.owner(n.vertex), unit(corner_of(mesh.triangle(mesh.owner(n.vertex)), n.vertex))};
     at.kind = TissueContact::Kind::vertex;
     at.first = n.vertex;
-    add(pair, at, reach);
+    add(pair, at);
   }
 }
 
 // Vertices of one against the surface of the other.
-void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept {
+void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, const Moves& others) noexcept {
   const bool swapped = kind == TissueContact::Kind::other;
-  const TriangleMesh& mesh = (swapped ? pair.body_b : pair.body_a).surface();
-  const TriangleMesh& other = (swapped ? pair.body_a : pair.body_b).surface();
-  const double within = reach + pair.skin;
+  const SoftBody &body = swapped ? pair.body_b : pair.body_a, &facing = swapped ? pair.body_a : pair.body_b;
+  const TriangleMesh &mesh = body.surface(), &other = facing.surface();
   const std::size_t begun = contacts_.size();
   for (std::uint32_t v = 0; v < mesh.vertices(); ++v) {
-    const Vector3d& p = mesh.vertex(v);
+    const Vector3d &p = mesh.vertex(v), moves = pair.move(body, v);
+    const double within = pair.skin + pair.within(moves, others);
     if (box_distance(other, p, p) > within) continue;
     TriangleMesh::Minima sides;
     other.minima(p, within, sides);
     std::uint32_t number = 0;
     for (const TriangleMesh::Nearest& side : sides) {
       if (number == kMostSides) break;
+      if (side.distance > pair.skin + pair.within(moves, facing, side.triangle)) continue;
       if (!mesh.beyond_vertex(v, -side.normal, kConeSlack)) continue;
       TissueContact at;
       at.contact.pair = {kNoStrand, pair.a, kNoStrand, pair.b};
@@ -169,30 +204,34 @@ void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, d
         if (known) continue;
       }
       ++number;
-      add(pair, at, reach);
+      add(pair, at);
     }
   }
 }
 
 // Ridges of the one against ridges of the other, where both places lie inside their edges.
-void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
+void TissueContacts::find_edges(const Pair& pair, const Moves& others) noexcept {
   const TriangleMesh &mesh = pair.body_a.surface(), &other = pair.body_b.surface();
-  const double within = reach + pair.skin;
   for (std::uint32_t t = 0; t < mesh.triangles(); ++t)
     for (std::uint32_t k = 0; k < 3; ++k) {
       if (mesh.neighbour(t, k) > t) continue;
       const TriangleMesh::Triangle& corner = mesh.triangle(t);
       const Vector3d &p = mesh.vertex(corner[k]), &q = mesh.vertex(corner[(k + 1) % 3]);
       const Vector3d low = p.cwiseMin(q), high = p.cwiseMax(q);
-      if (box_distance(other, low, high) > within) continue;
+      const Vector3d by_p = pair.move(pair.body_a, corner[k]), by_q = pair.move(pair.body_a, corner[(k + 1) % 3]);
+      const double most = pair.skin + std::max(pair.within(by_p, others), pair.within(by_q, others));
+      if (box_distance(other, low, high) > most) continue;
       const double turn = turn_across(mesh, t, k);
       if (!(turn > 0)) continue;
       const std::size_t begun = contacts_.size();
-      other.for_each_near(low, high, within, [&](std::uint32_t u) {
+      other.for_each_near(low, high, most, [&](std::uint32_t u) {
+        const double within =
+            pair.skin + std::max(pair.within(by_p, pair.body_b, u), pair.within(by_q, pair.body_b, u));
         for (std::uint32_t m = 0; m < 3; ++m) {
           if (other.neighbour(u, m) > u) continue;
           const TriangleMesh::Triangle& corners = other.triangle(u);
           const Vector3d &r = other.vertex(corners[m]), &s = other.vertex(corners[(m + 1) % 3]);
+          if (TriangleMesh::box_gap(low, high, r.cwiseMin(s), r.cwiseMax(s)) > within * within) continue;
           const Vector3d along = q - p, across = s - r;
           if (along.cross(across).squaredNorm() < kLeastSkew * along.squaredNorm() * across.squaredNorm()) continue;
           const TwoPlaces both = closest_places(p, q, r, s);
@@ -213,7 +252,7 @@ void TissueContacts::find_edges(const Pair& pair, double reach) noexcept {
           at.second = 3 * u + m;
           at.of = {t, (1 - both.s) * unit(k) + both.s * unit((k + 1) % 3)};
           at.contact.on = {u, (1 - both.t) * unit(m) + both.t * unit((m + 1) % 3)};
-          add(pair, at, reach);
+          add(pair, at);
         }
       });
       std::sort(contacts_.begin() + static_cast<std::ptrdiff_t>(begun), contacts_.end(),
@@ -229,8 +268,8 @@ bool TissueContacts::bears(std::uint32_t a, std::uint32_t b, std::uint32_t first
 }
 
 // With the force that it had before: of several of a vertex the one whose normal was nearest.
-void TissueContacts::add(const Pair& pair, TissueContact at, double reach) noexcept {
-  if (at.contact.gap > reach || (held(pair.body_a, at.of) && held(pair.body_b, at.contact.on))) return;
+void TissueContacts::add(const Pair& pair, TissueContact at) noexcept {
+  if (held(pair.body_a, at.of) && held(pair.body_b, at.contact.on)) return;
   if (contacts_.size() == most_) {
     ++lost_;
     return;

@@ -36,13 +36,20 @@ struct TissueContact {
   std::uint32_t first = 0, second = 0, number = 0;
 };
 
+/// Within what of their skins surfaces are looked at: `apart`, and by how much two places are likely to come nearer,
+/// which is `times` what their last moves differ, from `least` up to `most` [mm].
+struct TissueReach {
+  double apart = 0, times = 0, least = 0, most = 0;
+  bool by_step = true;  ///< their moves: step() of their bodies, else from start() to x()
+};
+
 class TissueContacts {
  public:
   explicit TissueContacts(std::size_t most_contacts);
 
-  /// The contacts where the bodies are now, surfaces nearer than `reach` beyond their skins; forces are those of
-  /// before, turned with their normals. @returns how many did not fit. @rt O(triangles near), no allocation
-  std::size_t find(const Bodies& bodies, double reach) noexcept;
+  /// The contacts where the bodies are now, as far as told; forces are those of before, turned with their normals.
+  /// @returns how many did not fit. @rt O(triangles near), no allocation
+  std::size_t find(const Bodies& bodies, const TissueReach& reach) noexcept;
 
   /// In ascending order of identity.
   std::vector<TissueContact>& contacts() noexcept { return contacts_; }
@@ -52,11 +59,14 @@ class TissueContacts {
 
  private:
   struct Pair;
-  void find_vertices(const Pair& pair, TissueContact::Kind kind, double reach) noexcept;
-  void find_edges(const Pair& pair, double reach) noexcept;
-  void find_self(const Pair& pair, SelfPairs& pairs, double reach) noexcept;
+  struct Moves {  // the box of those of a body
+    Vector3d low = Vector3d::Constant(1e30), high = Vector3d::Constant(-1e30);
+  };
+  void find_vertices(const Pair& pair, TissueContact::Kind kind, const Moves& others) noexcept;
+  void find_edges(const Pair& pair, const Moves& others) noexcept;
+  void find_self(const Pair& pair, SelfPairs& pairs) noexcept;
   bool bears(std::uint32_t a, std::uint32_t b, std::uint32_t first, std::uint32_t second) const noexcept;
-  void add(const Pair& pair, TissueContact at, double reach) noexcept;
+  void add(const Pair& pair, TissueContact at) noexcept;
 
   std::size_t most_ = 0, lost_ = 0;
   std::vector<TissueContact> contacts_, before_;  // (most contacts)

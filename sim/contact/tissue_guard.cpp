@@ -131,12 +131,10 @@ void look_within(const SoftBody& body, SelfPairs& pairs, const TissueMove& move,
   const TriangleMesh& mesh = body.surface();
   const SoftMotion by = move.of(body);
   const double keep = kLeastDistance * 2 * body.skin();
-  Vector3d mean = Vector3d::Zero();
-  for (std::uint32_t v = 0; v < mesh.vertices(); ++v) mean += by.of(v);
-  mean /= static_cast<double>(mesh.vertices());
-  double square = 0;
-  for (std::uint32_t v = 0; v < mesh.vertices(); ++v) square = std::max(square, (by.of(v) - mean).squaredNorm());
-  const double reach = 2 * std::sqrt(square);
+  // What all of it moves by together brings nothing nearer.
+  Vector3d low = by.of(0), high = low;
+  for (std::uint32_t v = 1; v < mesh.vertices(); ++v) low = low.cwiseMin(by.of(v)), high = high.cwiseMax(by.of(v));
+  const double reach = (high - low).norm();
   const auto near = pairs.find(mesh, std::min(reach + keep, SelfPairs::kMostReach));
   if (reach + keep > (1 + 1e-9) * pairs.known()) {
     ++out.found;

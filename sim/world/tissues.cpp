@@ -253,7 +253,7 @@ bool World::State::apart_from_tissues() noexcept {
         contact::look_soft(tools.strands().data(), tools.strands().size(), back_to, tissues[t], back);
     if (verdict.found + verdict.inside + of_tools.found + of_tools.inside > 0) return false;
   }
-  coupled[0].tissues().find(all_bodies(), 0);
+  coupled[0].tissues().find(all_bodies(), {});
   for (const contact::TissueContact& c : coupled[0].tissues().contacts())
     if (c.contact.gap < 0) return false;
   const contact::SoftVerdict between = contact::look_tissues(all_bodies(), {0, true});
