@@ -293,6 +293,11 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) co
   return out;
 }
 
+bool TriangleMesh::inside(const Vector3d& p) const noexcept {
+  const Nearest at = nearest(p, (high_ - low_).norm());
+  return at.found && at.distance < 0;
+}
+
 TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept {
   Nearest out;
   double best = within;

@@ -51,7 +51,8 @@ class TriangleMesh {
   };
   /// The nearest point of the surface within this distance. @rt no allocation
   Nearest nearest(const Vector3d& p, double within) const noexcept;
-  /// The same for a segment p..q: its distance is not signed, 0 where it goes through the surface.
+  bool inside(const Vector3d& p) const noexcept;
+  /// The nearest point for a segment p..q: its distance is not signed, 0 where it goes through the surface.
   Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;
 
   using Minima = FixedVector<Nearest, kMostMinima>;

@@ -82,6 +82,12 @@ bool Rings::on(std::uint32_t strand) const noexcept {
   return std::any_of(list_.begin(), list_.end(), [&](const Ring& r) { return r.strand == strand && !r.left; });
 }
 
+bool Rings::other_open(std::size_t ring) const noexcept {
+  for (const std::size_t o : {ring - 1, ring + 1})
+    if (o < list_.size() && list_[o].channel == list_[ring].channel && !list_[o].left) return true;
+  return false;
+}
+
 void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step) noexcept {
   bool keep = within_step;
   for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -102,7 +108,10 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
     r.aside = across.norm();
     const double last = static_cast<double>(s.edges());
     const bool had_left = r.left;
-    r.left = !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
+    const bool beyond =
+        !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
+    // Of the last hole of a channel an end that went by its side, into the wall, would be there without one.
+    r.left = beyond && (had_left || other_open(i) || !body.surface().inside(at.p));
     keep = keep && r.left == had_left && std::abs(r.u - r.passed_at) <= kPassageKept;
     c.on = r.on;
     c.pair.edge_a = static_cast<std::uint32_t>(edge);

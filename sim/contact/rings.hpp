@@ -111,6 +111,8 @@ class Rings {
   void add_to(StateHash& hash) const noexcept;
 
  private:
+  bool other_open(std::size_t ring) const noexcept;  // of its channel
+
   std::vector<Ring> list_;
   std::vector<StrandContact> contacts_;
   std::vector<Passage> passages_;

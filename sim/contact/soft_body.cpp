@@ -30,11 +30,6 @@ bool plane_separates(const Moving& m, const Vector3d& n, double least) {
   return true;
 }
 
-bool inside(const TriangleMesh& mesh, const Vector3d& p) {
-  const TriangleMesh::Nearest at = mesh.nearest(p, (mesh.high() - mesh.low()).norm());
-  return at.found && at.distance < 0;
-}
-
 }  // namespace
 
 SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* const* x1, const SoftBody& body,
@@ -59,7 +54,7 @@ SoftVerdict look_soft(const Strand* strands, std::size_t count, const Vector3d* 
     // What has come into the body, contact pushes out again: a surface that held it in would hold it for good.
     std::optional<bool> is_in;
     const auto begins_inside = [&] {
-      if (!is_in) is_in = inside(mesh, m.edge[0]) || inside(mesh, m.edge[1]);
+      if (!is_in) is_in = mesh.inside(m.edge[0]) || mesh.inside(m.edge[1]);
       return *is_in;
     };
     const Vector3d low = m.edge[0].cwiseMin(m.edge[1]).cwiseMin(p1).cwiseMin(q1);

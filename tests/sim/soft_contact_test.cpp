@@ -694,6 +694,54 @@ TEST(Rings, AnEndThatLeavesBothHolesAtOnceIsAllThatTheWallHolds) {
     }
 }
 
+// A point drawn back along a wall may go by the side of its hole. Without the channel it would be in the wall.
+TEST(Rings, AnEndThatGoesByTheSideOfItsLastHoleStaysInItsChannelUntilItIsOutside) {
+  SprungMesh body(drum(2, 1, 12), 1000, 10);
+  const Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* const body_list[] = {&obstacle};
+  SoftBody* const soft_list[] = {&body};
+  const Bodies bodies{body_list, 1, 0, soft_list};
+  const TriangleMesh& mesh = body.surface();
+  const TriangleMesh::Nearest hole = mesh.nearest({0, 0, 2}, 1);
+  ASSERT_TRUE(hole.found);
+  constexpr int kVertices = 9;
+  for (const bool last : {true, false})
+    for (const double height : {-0.01, 0.01}) {
+      std::vector<Vector3d> x(kVertices);
+      const auto place = [&](double above) {
+        for (int i = 0; i < kVertices; ++i)
+          x[static_cast<std::size_t>(last ? i : kVertices - 1 - i)] =
+              hole.point + above * hole.normal + Vector3d(0, -0.05 - 0.05 * (kVertices - 1 - i), 0);
+      };
+      place(height);
+      const Strand strand{.x = x.data(), .vertices = x.size(), .radius = 0.0125, .rest_length = 0.05};
+      Ring ring;
+      ring.on = {hole.triangle, mesh.weights(hole.triangle, hole.point)};
+      ring.radius = 0.03;
+      ring.u = last ? kVertices - 1 : 0;
+      ring.to_last = last;
+      Rings rings(2);
+      ASSERT_TRUE(rings.add(ring));
+      rings.follow(&strand, bodies);
+      EXPECT_EQ(rings.list()[0].left, height > 0);
+      EXPECT_EQ(rings.passages().size(), height > 0 ? 0u : 1u);
+      place(0.01);
+      rings.follow(&strand, bodies);
+      EXPECT_TRUE(rings.list()[0].left);
+      // Of two the other one is still there for it.
+      place(height);
+      Rings both(2);
+      ASSERT_TRUE(both.add(ring));
+      const TriangleMesh::Nearest inner = mesh.nearest({0, -0.3, 2}, 1);
+      ring.on = {inner.triangle, mesh.weights(inner.triangle, inner.point)};
+      ring.u = last ? kVertices - 6 : 5;
+      ASSERT_TRUE(both.add(ring));
+      both.follow(&strand, bodies);
+      EXPECT_TRUE(both.list()[0].left);
+      EXPECT_FALSE(both.list()[1].left);
+    }
+}
+
 TEST(TriangleMesh, DeformedIsWhatItWouldBeMadeAnew) {
   TriangleMesh mesh = drum(1, 0.5, 16);
   Random random(5);
