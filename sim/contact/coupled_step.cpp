@@ -2,6 +2,7 @@
 
 #include <Eigen/Geometry>
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "sim/contact/implicit_step.hpp"
@@ -59,7 +60,8 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
       guard_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       clearance_(most_vertices, std::max<std::size_t>(4096, 8 * most_vertices)),
       coupling_(std::min(most_contacts, kMostContacts), most_vertices, most_threads),
-      solver_(std::min(most_contacts, kMostContacts)) {
+      solver_(std::min(most_contacts, kMostContacts)),
+      jams_(kMostJammed) {
   const std::size_t most = std::min(most_contacts, kMostContacts);
   rows_.reserve(most);
   chosen_.reserve(most);
@@ -556,6 +558,8 @@ void CoupledStep::place_trial(const ThreadSystem* systems, std::size_t count, do
     systems[k].place_by(fraction, trial_[k]);
     trial_of_[k] = trial_[k].data();
   }
+  for (const Jams::Part& p : jams_.parts())
+    if (!p.soft) trial_[p.owner][p.index] = strands_[p.owner].x[p.index] + fraction * p.move;
 }
 
 double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept {
@@ -627,6 +631,59 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
   }
   std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), stiffen);
   std::for_each(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), stiffen);
+}
+
+// Pairs that are stopped at once, whatever their nodes give way, go on as one.
+// @returns how far that is from what a vertex of a strand would have moved by, at most, in lengths of its edge
+double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
+  std::array<Jams::Part, 6> piece;
+  std::size_t parts = 0;
+  const auto vertex = [&](std::uint32_t strand, std::size_t index) {
+    Jams::Part& p = piece[parts++] = {};
+    p.owner = strand, p.index = static_cast<std::uint32_t>(index), p.own = systems[strand].step_of(index);
+    for (const HeldVertex& h : systems[strand].problem().drive->held) p.held = p.held || h.vertex == index;
+  };
+  const auto edge = [&](std::uint32_t strand, std::size_t index) {
+    vertex(strand, index);
+    vertex(strand, strands_[strand].next(index));
+  };
+  const auto corners = [&](std::uint32_t body, std::uint32_t triangle) {
+    const SoftBody& soft = *bodies_.soft_of(body);
+    for (const std::uint32_t v : soft.surface().triangle(triangle)) {
+      Jams::Part& p = piece[parts++] = {};
+      p.soft = true, p.owner = body, p.index = v, p.own = soft.step()[v];
+      p.held = p.own.isZero(0);  // what is fixed does not move at all
+    }
+  };
+  const auto join = [&] {
+    jams_.join({piece.data(), parts});
+    parts = 0;
+  };
+  for (const Stopped& w : in_way_)
+    if (w.part <= kPoorFraction) edge(w.strand, w.edge), corners(w.body, w.triangle), join();
+  for (const Stopped& w : folds_in_way_)
+    if (w.part <= kPoorFraction) corners(w.strand, w.edge), corners(w.body, w.triangle), join();
+  // A strand in a hole stays in it.
+  for (const Ring& ring : rings_.list()) {
+    if (ring.left) continue;
+    const Strand& s = strands_[ring.strand];
+    const auto at = static_cast<std::size_t>(std::min(ring.u, static_cast<double>(s.edges() - 1)));
+    edge(ring.strand, at), corners(ring.body, ring.on.triangle);
+    const bool is_jammed = std::any_of(piece.begin(), piece.begin() + static_cast<std::ptrdiff_t>(parts),
+                                       [&](const Jams::Part& p) { return jams_.has(p.soft, p.owner, p.index); });
+    is_jammed ? join() : static_cast<void>(parts = 0);
+  }
+  jams_.settle();
+  double most = 0;
+  for (const Jams::Part& p : jams_.parts()) {
+    if (p.soft) {
+      bodies_.soft_of(p.owner)->lead(p.index, p.move);
+      continue;
+    }
+    const Strand& s = strands_[p.owner];
+    most = std::max(most, (p.move - p.own).norm() / s.length_of(std::min<std::size_t>(p.index, s.edges() - 1)));
+  }
+  return most;
 }
 
 SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion,
@@ -862,7 +919,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     couple(systems, strands, count, settings, executor, stage, out);
     ++out.iterations;
     work += static_cast<double>(rows_.size()) + kWorkWithout;
-    worked = among_tissue && motion == 1 && work >= settings.most_work;
+    // Hands that are led on in parts may need several; what is left of their way they go in the next step.
+    worked = among_tissue && work >= (motion == 1 ? 1 : kMostWorkLed) * settings.most_work;
 
     if (among_tissue) steer_knot_drag(systems, strands, count, iteration == 0);
     double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;
@@ -918,6 +976,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                                     : std::min(1.0, 1.5 * relax);
     soft_before = soft_moved_;
     fraction = std::min(fraction, relax);
+    jams_.clear();
     place_trial(systems, count, fraction);
     tools_.foresee();
     const std::size_t stops_before = stops_.size();
@@ -925,6 +984,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     // A place where nothing fits must not hold up all others.
     for (int round = 0; round < kMostGivingWay && fraction > 0 && allowed < kPoorFraction * fraction; ++round) {
       if (!give_way(strands, fraction)) break;
+      visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
+      place_trial(systems, count, fraction);
+      allowed = safe_fraction(strands, count, fraction, settings);
+    }
+    for (int round = 0; round < kMostGivingWay && fraction > 0 && allowed < kBlockedFraction * fraction; ++round) {
+      fraction = std::min(fraction, kJamStretch / std::max(move_jams_as_one(systems), kJamStretch));
+      if (jams_.empty()) break;
       visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
       place_trial(systems, count, fraction);
       allowed = safe_fraction(strands, count, fraction, settings);

@@ -25,6 +25,7 @@
 #include "sim/contact/cone_problem.hpp"
 #include "sim/contact/continuous.hpp"
 #include "sim/contact/coupling.hpp"
+#include "sim/contact/jams.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/soft_contacts.hpp"
@@ -185,6 +186,7 @@ class CoupledStep {
   double least_skin() const noexcept;
   TissueReach reach_of_tissue(double furthest, bool by_step) const noexcept;
   bool give_way(const Strand* strands, double fraction) noexcept;
+  double move_jams_as_one(const ThreadSystem* systems) noexcept;
   SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
                          std::vector<Stopped>* stopped = nullptr) const noexcept;
   double worst_penetration() const noexcept;
@@ -223,6 +225,7 @@ class CoupledStep {
   Clearance clearance_;
   Coupling coupling_;
   ConeSolver solver_;
+  Jams jams_;                                   ///< of the last move
   std::vector<Row> rows_;                       ///< the coupled contacts
   std::vector<StrandContact> chosen_;           ///< copies of them, side by side
   std::vector<Eigen::Matrix3d> axes_;           ///< of each: n, t1, t2

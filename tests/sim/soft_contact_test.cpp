@@ -251,6 +251,85 @@ TEST(SoftBody, HitByAFastThreadOrHittingOneIsNeverEntered) {
   }
 }
 
+/// A surface that goes where it is told and yields to no force, though it says that it does.
+class Stamp final : public SoftBody {
+ public:
+  explicit Stamp(TriangleMesh mesh) : mesh_(std::move(mesh)) {
+    for (std::size_t v = 0; v < mesh_.vertices(); ++v) x_.push_back(mesh_.vertex(v));
+    start_ = to_ = step_ = x_;
+  }
+  void go(const Vector3d& by) {
+    for (Vector3d& t : to_) t += by;
+  }
+  const TriangleMesh& surface() const noexcept override { return mesh_; }
+  std::size_t nodes() const noexcept override { return x_.size(); }
+  const Vector3d* start() const noexcept override { return start_.data(); }
+  const Vector3d* x() const noexcept override { return x_.data(); }
+  void begin(double) noexcept override { start_ = x_; }
+  void linearise() noexcept override {}
+  void push(std::uint32_t, const Vector3d&) noexcept override {}
+  void solve() noexcept override {
+    for (std::size_t v = 0; v < x_.size(); ++v) step_[v] = to_[v] - x_[v];
+  }
+  const Vector3d* step() const noexcept override { return step_.data(); }
+  Eigen::Matrix3d compliance(std::uint32_t, std::uint32_t) const noexcept override {
+    return 1e-6 * Eigen::Matrix3d::Identity();
+  }
+  void lead(std::uint32_t node, const Vector3d& step) noexcept override { step_[node] = step; }
+  void advance(double fraction) noexcept override {
+    for (std::size_t v = 0; v < x_.size(); ++v) x_[v] += fraction * step_[v];
+    mesh_.deform(x_.data());
+  }
+  void go_back(double fraction) noexcept override {
+    for (std::size_t v = 0; v < x_.size(); ++v) x_[v] = start_[v] + fraction * (x_[v] - start_[v]);
+    mesh_.deform(x_.data());
+  }
+  void finish() noexcept override {}
+  void add_to(StateHash&) const noexcept override {}
+
+ private:
+  TriangleMesh mesh_;
+  std::vector<Vector3d> x_, start_, to_, step_;
+};
+
+// The guard allows the edges under the stamp no move at all: what hangs beside it bends all the same.
+TEST(SoftBody, WhatIsPressedOnClampedEdgesHoldsNothingElseUp) {
+  constexpr double kLoad = 250;  // [uN]
+  double end[2] = {};
+  for (const bool stamped : {false, true}) {
+    Bench b(Bench::nylon({{-1.5, 0, 0}, {4, 0, 0}}, 0.1, 0.1), SprungMesh(drum(1, 0.5, 24), 1, 1));
+    Stamp stamp(drum(1, 0.5, 24));
+    b.obstacle = Obstacle::soft(stamp.surface());
+    b.soft_list = &stamp;
+    stamp.go({0, 0, 1.06});
+    stamp.begin(kStep), stamp.solve(), stamp.advance(1), stamp.begin(kStep);
+    if (stamped) stamp.go({0, 0, -0.1});  // to 0.04 mm below the centreline
+    const std::vector<Vector3d> at = b.thread.state.x;
+    const std::size_t last = at.size() - 1;
+    double least = 1e9;
+    for (int i = 0; i < 80; ++i) {
+      if (i == 40) b.thread.drive.load[last] = {0, 0, -kLoad};
+      b.thread.drive.held.clear();
+      for (std::size_t k = 0; at[k].x() < 1.55; ++k)
+        b.thread.drive.held.push_back({static_cast<std::uint32_t>(k), at[k]});
+      b.step();
+      ASSERT_TRUE(b.last.finite);
+      EXPECT_EQ(b.last.unproven, 0u);
+      if (i >= 40) {
+        EXPECT_EQ(b.last.motion, 1) << i;
+      }
+      for (const HeldVertex& h : b.thread.drive.held) EXPECT_EQ(b.thread.state.x[h.vertex], at[h.vertex]);
+      for (std::size_t k = 0; k < last; ++k)
+        least = std::min(least, stamp.surface().nearest(b.thread.state.x[k], b.thread.state.x[k + 1], 5).distance);
+    }
+    EXPECT_GT(least, 0);
+    EXPECT_EQ(least < 0.01, stamped) << "it is pressed far into the thread";
+    end[stamped] = b.thread.state.x[last].z();
+  }
+  EXPECT_LT(end[0], -0.1);
+  EXPECT_NEAR(end[1], end[0], 1e-5);
+}
+
 TEST(SoftBody, LooksAtWhatPassesItsSurface) {
   Random random(7);
   int passing = 0, proven = 0;
