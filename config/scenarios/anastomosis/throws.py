@@ -121,11 +121,12 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None, front=0.6):
+def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None, front=0.6, low=1.0):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
-    how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; wind:
-    +1 laid round anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
+    how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
+    what part of the right hand's way down the left one goes as well; wind: +1 laid round anticlockwise as the operator sees
+    it, -1 clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
     end, tail = see(t - 0.6, 0.0)
@@ -158,12 +159,12 @@ def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=No
     # With the loop to the short end, jaws open about it. In sights.json the first throw has the place 0.2 mm from the
     # end: the eye makes good the rest.
     at, _ = see(t, take)
-    hands.look(t, 0.8, take, at, (1.0, 0.6, 1.0))
+    hands.look(t, 0.8, take, at, (1.0, 0.6, low))
     # The thread that is carried along draws the short end nearer.
-    hands.follow(t + 0.3, t + 1.0, take, at, (1.0, 0.6, 1.0))
+    hands.follow(t + 0.3, t + 1.0, take, at, (1.0, 0.6, low))
     by = (at[0] - hands.tip[0], at[1] - front - hands.tip[1], at[2] - hands.tip[2])
     hands.move_right(t, t + 0.8, add(hands.tip, by))
-    hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], by[2])))
+    hands.move_left(t, t + 0.8, add(hands.swage, (by[0], 0.6 * by[1], low * by[2])))
     t += 0.8
     hands.move_right(t, t + 0.2, hands.tip, WIDE)
     t += 0.25
@@ -214,16 +215,17 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t += 0.3
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
+    # The short end lies low: the needle is not to come down on the vessel with it.
     t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=0.45, deep=0.9 if granny else 0.5,
-              wind=1 if granny else -1)
+              wind=1 if granny else -1, low=0.7)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
     # First along the short end, on which the knot slides down to them; the granny is drawn by both.
     short, long = (-3.4, 10.2) if granny else (-6.4, 7.8)
     hands.move_right(t, t + 1.2, (short, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (long, 1.0, 3.6), in_line(hands, (long, 1.0, 3.6), KNOT))
     t += 1.2
-    # A granny that is drawn up no tighter falls into half hitches when it is let go.
-    further = 0.6 if granny else 0.0
+    # Less tight, ends that the approximator leaves gape; and a granny falls into half hitches when it is let go.
+    further = 0.6 if granny else 0.3
     hands.move_right(t, t + 1.2, (-5.4 - further, -0.6, 3.2))
     hands.move_left(t, t + 1.2, (11.7 + further, 1.0, 3.6))
     t += 1.3
