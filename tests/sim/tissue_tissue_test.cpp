@@ -445,10 +445,10 @@ TEST(TissueOnItself, ArmsPressedTogetherAreSpringsUntilTheyMeet) {
   }
 }
 
-// Nothing holds them and they fly at each other: what the one loses the other has.
-// Steps as violent as these do not all converge, and what those lose is chance: 2 to 200 % of it, from speed to speed.
+// Nothing holds them and they fly at each other: what the one loses the other has, while they meet and in every step
+// that converges. What others of these violent steps lose is chance: 2 to 200 % of it, from speed to speed.
 TEST(TissueOnItself, ArmsThatMeetKeepTheirMomentumAndRepeatTheirBits) {
-  for (const double speed : {35.0, 50.0}) {
+  for (const double speed : {25.0, 35.0, 50.0}) {
     std::uint64_t hash[2] = {};
     for (std::uint64_t& h : hash) {
       Bench b({Fork::model(Fork::kNarrow, false)});
@@ -463,7 +463,8 @@ TEST(TissueOnItself, ArmsThatMeetKeepTheirMomentumAndRepeatTheirBits) {
         for (std::uint32_t i = 0; i < t.nodes(); ++i) sum += t.mass(i) * t.v()[i];
         return sum;
       };
-      const double at_start = momentum().norm();
+      const Vector3d first = momentum();
+      const double at_start = first.norm();
       double apart = 1e9;
       int pressed = 0;
       for (int i = 0; i < 12; ++i) {
@@ -471,13 +472,18 @@ TEST(TissueOnItself, ArmsThatMeetKeepTheirMomentumAndRepeatTheirBits) {
         b.step();
         EXPECT_FALSE(t.surface().meets_itself()) << i;
         apart = std::min(apart, b.least_gap());
+        if (i < 2) {
+          EXPECT_NEAR((momentum() - first).norm(), 0, 0.01 * at_start) << speed << " mm/s: they meet";
+        }
         if (!b.last.converged) continue;
         pressed += b.coupled.last_problem().count > 0 ? 1 : 0;
         // Forces that were not opposite would leave a fifth of it.
         EXPECT_NEAR((momentum() - before).norm(), 0, 0.02 * at_start) << speed << " mm/s, step " << i;
       }
       EXPECT_GT(b.most_rows, 0u);
-      EXPECT_GT(pressed, 0) << speed;
+      if (speed > 25) {  // at that the step in which they meet does not converge
+        EXPECT_GT(pressed, 0) << speed;
+      }
       EXPECT_LT(apart, 1e-3) << "they met";
       EXPECT_GT(apart, -2e-3);
       StateHash sum;
