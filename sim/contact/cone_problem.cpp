@@ -48,7 +48,10 @@ struct Norms {
     const double pressed = contact.wn > 0 ? contact.rho * std::min(q[0], 0.0) : 0;
     load += pressed * pressed;
   }
-  double relative() const { return miss > 0 ? std::sqrt(miss / std::max(force, load)) : 0; }
+  double relative() const { return miss == 0 ? 0 : finite_or_worst(std::sqrt(miss / std::max(force, load))); }
+  double most_motion() const { return finite_or_worst(std::sqrt(motion)); }
+  // No point with a NaN in it is the best.
+  static double finite_or_worst(double x) { return std::isfinite(x) ? x : std::numeric_limits<double>::infinity(); }
 };
 
 }  // namespace
@@ -82,7 +85,7 @@ ConeSolver::Misfit ConeSolver::misfit(const ConeProblem& problem, const double* 
   Norms norms;
   for (std::size_t i = 0; i < problem.count; ++i)
     norms.add(contact_[i], problem.q + 3 * i, r + 3 * i, u_.data() + 3 * i);
-  return {norms.relative(), std::sqrt(norms.motion)};
+  return {norms.relative(), norms.most_motion()};
 }
 
 ConeOutcome ConeSolver::solve(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {

@@ -310,6 +310,28 @@ TEST(ConeInterior, EndsWhereAllElseWalksInCircles) {
   }
 }
 
+// A matrix that is not semidefinite, of places that an element crushed flat joins: forces grow without bound until they
+// are no numbers any more. Those are never the best.
+TEST(ConeProblem, ForcesThatOverflowAreNotTheBest) {
+  std::ifstream in(LIGATURE_CONE_PROBLEMS "/with_tissue/crushed_8.txt");
+  std::ostringstream text;
+  text << in.rdbuf();
+  const Result<StoredConeProblem> p = parse_cone_problem(text.str());
+  ASSERT_TRUE(p) << p.error().message;
+  for (const ConeMethod method : kMethods)
+    for (const bool newton : {false, true}) {
+      ConeSolver solver(p->mu.size());
+      std::vector<double> r = p->warm;
+      ConeSettings settings{.method = method, .iterations = 60, .residual_target = 1e-11};
+      settings.newton = newton;
+      const ConeOutcome out = solver.solve(p->view(), settings, r.data());
+      for (const double x : r) ASSERT_TRUE(std::isfinite(x)) << static_cast<int>(method) << " " << newton;
+      expect_in_cone(*p, r);
+      EXPECT_GT(out.residual, 0);
+      EXPECT_GT(out.motion, 0);
+    }
+}
+
 // The interior-point method by itself.
 struct Found {
   double least = 1;  // residual
