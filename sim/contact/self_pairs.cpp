@@ -1,7 +1,9 @@
 #include "sim/contact/self_pairs.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <iterator>
 #include <tuple>
 
 #include "sim/contact/segment_triangle.hpp"
@@ -37,6 +39,43 @@ double distance(const TriangleMesh& mesh, std::uint32_t s, std::uint32_t t) {
   return least;
 }
 
+using Hexahedron = std::array<std::uint32_t, 8>;
+
+/// The corners of the triangle that a hexahedron has, a bit for each of its eight.
+unsigned common(const Hexahedron& solid, const TriangleMesh::Triangle& triangle) {
+  unsigned bits = 0;
+  for (std::size_t k = 0; k < solid.size(); ++k)
+    for (const std::uint32_t v : triangle) bits |= (solid[k] == v ? 1u : 0u) << k;
+  return bits;
+}
+
+bool on_one_side(unsigned corners) {
+  constexpr std::array<unsigned, 6> kSides{0x0f, 0xf0, 0x33, 0xcc, 0x66, 0x99};
+  return std::any_of(kSides.begin(), kSides.end(), [&](unsigned side) { return (corners & ~side) == 0; });
+}
+
+/// Of each triangle those of higher number that only a solid, crushed flat, could let it meet.
+std::vector<std::vector<std::uint32_t>> across_solids(const TriangleMesh& mesh, std::span<const Hexahedron> solids) {
+  std::vector<std::vector<std::uint32_t>> at(mesh.vertices()), out(mesh.triangles());
+  for (std::uint32_t t = 0; t < mesh.triangles(); ++t)
+    for (const std::uint32_t v : mesh.triangle(t)) at[v].push_back(t);
+  std::vector<std::uint32_t> touching;
+  for (const Hexahedron& solid : solids) {
+    touching.clear();
+    for (const std::uint32_t v : solid)
+      if (v < at.size()) touching.insert(touching.end(), at[v].begin(), at[v].end());
+    std::sort(touching.begin(), touching.end());
+    touching.erase(std::unique(touching.begin(), touching.end()), touching.end());
+    std::erase_if(touching, [&](std::uint32_t t) { return std::popcount(common(solid, mesh.triangle(t))) < 2; });
+    for (std::size_t i = 0; i < touching.size(); ++i)
+      for (std::size_t j = i + 1; j < touching.size(); ++j) {
+        const unsigned both = common(solid, mesh.triangle(touching[i])) | common(solid, mesh.triangle(touching[j]));
+        if (!on_one_side(both)) out[touching[i]].push_back(touching[j]);
+      }
+  }
+  return out;
+}
+
 bool joined(const TriangleMesh::Triangle& a, const TriangleMesh::Triangle& b) {
   for (const std::uint32_t v : a)
     if (v == b[0] || v == b[1] || v == b[2]) return true;
@@ -45,21 +84,22 @@ bool joined(const TriangleMesh::Triangle& a, const TriangleMesh::Triangle& b) {
 
 }  // namespace
 
-SelfPairs::SelfPairs(const TriangleMesh& rest, double skin) : skin_(skin) {
+SelfPairs::SelfPairs(const TriangleMesh& rest, double skin, std::span<const Hexahedron> solids) : skin_(skin) {
   for (std::size_t v = 0; v < rest.vertices(); ++v) then_.push_back(rest.vertex(v));
   faces_.resize(rest.triangles());
   pairs_.reserve(std::max(kLeastRoom, kRoom * rest.triangles()));
+  std::vector<std::vector<std::uint32_t>> apart = across_solids(rest, solids);
   const double near = kApartAtRest * skin;
   for (std::uint32_t t = 0; t < rest.triangles(); ++t) {
-    near_at_rest_.push_back(static_cast<std::uint32_t>(near_list_.size()));
     const Box box(rest, t);
     rest.for_each_near(box.low, box.high, near, [&](std::uint32_t u) {
-      if (u > t && (joined(rest.triangle(t), rest.triangle(u)) || distance(rest, t, u) <= near))
-        near_list_.push_back(u);
+      if (u > t && (joined(rest.triangle(t), rest.triangle(u)) || distance(rest, t, u) <= near)) apart[t].push_back(u);
     });
-    std::sort(near_list_.begin() + near_at_rest_.back(), near_list_.end());
+    std::sort(apart[t].begin(), apart[t].end());
+    first_apart_.push_back(static_cast<std::uint32_t>(kept_apart_.size()));
+    std::unique_copy(apart[t].begin(), apart[t].end(), std::back_inserter(kept_apart_));
   }
-  near_at_rest_.push_back(static_cast<std::uint32_t>(near_list_.size()));
+  first_apart_.push_back(static_cast<std::uint32_t>(kept_apart_.size()));
 }
 
 std::span<const SelfPairs::Pair> SelfPairs::find(const TriangleMesh& now, double within) noexcept {
@@ -97,12 +137,12 @@ bool SelfPairs::gather(const TriangleMesh& now) noexcept {
     return false;
   };
   for (std::uint32_t t = 0; t < now.triangles(); ++t) {
-    const auto near = near_list_.begin() + near_at_rest_[t], near_end = near_list_.begin() + near_at_rest_[t + 1];
+    const auto apart = kept_apart_.begin() + first_apart_[t], apart_end = kept_apart_.begin() + first_apart_[t + 1];
     const Face& face = faces_[t];
     now.for_each_near(face.low, face.high, reach_, [&](std::uint32_t u) {
       if (u <= t || !fits || face.normal.dot(faces_[u].normal) >= kAgainst) return;
       const double gap = std::sqrt(TriangleMesh::box_gap(face.low, face.high, faces_[u].low, faces_[u].high));
-      if (gap > reach_ || !in_front(face, u) || !in_front(faces_[u], t) || std::binary_search(near, near_end, u))
+      if (gap > reach_ || !in_front(face, u) || !in_front(faces_[u], t) || std::binary_search(apart, apart_end, u))
         return;
       fits = pairs_.size() < pairs_.capacity();
       if (fits) pairs_.push_back({t, u, gap});

@@ -3,8 +3,10 @@
 ///
 /// Two triangles that share no corner are a pair when each has a corner in front of the other, their normals are
 /// turned against each other, they were apart at rest, and they are near. Through a wall triangles lie back to back:
-/// what is between them keeps them apart. Pairs are gathered within more than is asked for, and kept as long as nothing
-/// has moved by that much against the rest of the surface.
+/// what is between them keeps them apart. So it is where they meet as an element between them is crushed flat. Pairs
+/// are gathered within more than is asked for, and kept as long as nothing has moved by that much against the rest of
+/// the surface.
+#include <array>
 #include <span>
 #include <vector>
 
@@ -24,8 +26,9 @@ class SelfPairs {
 
   SelfPairs() = default;
   /// @param rest the surface at rest @param skin that it keeps of a distance [mm]: what is nearer at rest than a few of
-  /// it is no pair
-  SelfPairs(const TriangleMesh& rest, double skin);
+  /// it is no pair @param solids hexahedra under the surface, corners as element.hpp numbers them: triangles that have
+  /// two corners each of one of them, on different sides of it, are no pair
+  SelfPairs(const TriangleMesh& rest, double skin, std::span<const std::array<std::uint32_t, 8>> solids = {});
 
   /// All that are nearer than `within`, and more. @param within at most kMostReach [mm]
   /// @returns those that were nearest first. @rt O(triangles * those near), most often O(vertices); no allocation
@@ -40,8 +43,8 @@ class SelfPairs {
 
   double skin_ = 0, reach_ = -1, known_ = 0;
   std::vector<Vector3d> then_;  // vertices, when pairs were gathered
-  // Of each triangle those of higher number that were near at rest, in ascending order.
-  std::vector<std::uint32_t> near_at_rest_, near_list_;
+  // Of each triangle those of higher number that are no pair with it, in ascending order.
+  std::vector<std::uint32_t> first_apart_, kept_apart_;
   std::vector<Pair> pairs_;
   struct Face {
     Vector3d low, high, normal;

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace ligature::contact {
+namespace {
+
+// By which places give way more than nodes do: C is exact to 1e-9 where elements are crushed, and W of two places that
+// hardly move against each other would be less than nothing.
+constexpr double kRounding = 1e-7;
+
+}  // namespace
 
 SoftCoupling::SoftCoupling(std::size_t most_contacts) {
   sides_.reserve(2 * most_contacts);
@@ -53,6 +60,7 @@ void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexc
       for (std::size_t m = 0; m < 3; ++m)
         for (std::size_t n = 0; n < 3; ++n)
           if (a.weight[m] != 0 && b.weight[n] != 0) sum += a.weight[m] * b.weight[n] * compliance(a.node[m], b.node[n]);
+      if (i == j) sum *= 1 + kRounding;
       // Both sides of one contact on this body: the one with the other, and the other with the one.
       if (a.contact == b.contact && i != j) sum *= 2;
       coupling.add(a.contact, b.contact, axes[a.contact].transpose() * sum * axes[b.contact]);

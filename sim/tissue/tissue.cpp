@@ -1040,7 +1040,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
       {p.model.nodes.begin(), p.model.nodes.begin() + static_cast<std::ptrdiff_t>(vertices)}, std::move(triangles));
   if (!surface) return usage_error("tissue: " + surface.error().message);
   p.surface = std::move(*surface);
-  if (p.model.skin > 0) p.self_pairs = contact::SelfPairs(p.surface, p.model.skin);
+  if (p.model.skin > 0) p.self_pairs = contact::SelfPairs(p.surface, p.model.skin, p.model.elements);
 
   const std::vector<Vector3d> zero(n, Vector3d::Zero());
   p.h = settings.dt;

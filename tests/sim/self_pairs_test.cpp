@@ -16,12 +16,15 @@ namespace {
 
 struct Tube {
   std::vector<Vector3d> rest, x;
+  std::vector<tissue::Hexahedron> solids;
   TriangleMesh mesh;
 
   explicit Tube(double wall = 0.1) {
     tissue::Vessel v;
     v.length = 2, v.around = 16, v.along = 8, v.wall = wall;
-    const auto t = tissue::Tissue::create(*tissue::vessel_model(v));
+    const auto model = tissue::vessel_model(v);
+    solids = model->elements;
+    const auto t = tissue::Tissue::create(*model);
     mesh = t->surface();
     for (std::size_t i = 0; i < mesh.vertices(); ++i) rest.push_back(mesh.vertex(i));
     x = rest;
@@ -76,7 +79,7 @@ TEST(SelfPairs, AreNoneOfAVesselAtRestHoweverThinItsWall) {
 
 TEST(SelfPairs, MissNoneThatFacesAnotherWithinReach) {
   Tube tube, rest;
-  SelfPairs pairs(tube.mesh, 0.01);
+  SelfPairs pairs(tube.mesh, 0.01, tube.solids);
   std::size_t found = 0;
   for (int k = 0; k < 40; ++k) {
     tube.flatten(std::max(0.05, 1 - 0.03 * k), 0.001);
@@ -90,6 +93,41 @@ TEST(SelfPairs, MissNoneThatFacesAnotherWithinReach) {
     }
   }
   EXPECT_GT(found, 1000u) << "the lumen's faces lie on each other in the end";
+}
+
+// At a corner of an element that is crushed flat, sides of it that are not joined come upon each other.
+TEST(SelfPairs, TakeNoneThatOnlyAnElementCrushedFlatBringsTogether) {
+  std::size_t without = 0;
+  for (const double fold : {0.9, 1.0, 1.1}) {
+    Tube tube;
+    const tissue::Hexahedron& solid = tube.solids[0];
+    // The side at the tube's end is swung about one of its edges, until a corner lies on the wall beside it.
+    const Vector3d swing = tube.rest[solid[0]] - tube.rest[solid[1]];
+    for (const std::size_t corner : {1, 2, 5, 6}) {
+      const Vector3d to = corner == 1 || corner == 5 ? swing : 0.2 * swing;
+      tube.x[solid[corner]] += fold * to;
+    }
+    tube.mesh.deform(tube.x.data());
+    const auto across = [&](SelfPairs& pairs) {
+      std::size_t count = 0;
+      for (const SelfPairs::Pair& p : pairs.find(tube.mesh, 0.05)) {
+        std::size_t of_a = 0, of_b = 0;
+        for (const std::uint32_t v : solid) {
+          const auto has = [&](std::uint32_t t) {
+            const TriangleMesh::Triangle& c = tube.mesh.triangle(t);
+            return std::find(c.begin(), c.end(), v) != c.end();
+          };
+          of_a += has(p.a), of_b += has(p.b);
+        }
+        count += of_a >= 2 && of_b >= 2;
+      }
+      return count;
+    };
+    SelfPairs pairs(Tube().mesh, 0.01, tube.solids), blind(Tube().mesh, 0.01);
+    EXPECT_EQ(across(pairs), 0u) << fold;
+    without += across(blind);
+  }
+  EXPECT_GT(without, 0u) << "were it not for the elements";
 }
 
 TEST(SelfPairs, TakeNoneThroughAWall) {
