@@ -26,6 +26,14 @@ StrandContact untouched(const Ring& r) {
   return c;
 }
 
+Vector3d centre_of(const Ring& r, const Bodies& bodies) {
+  const SoftBody& body = *bodies.soft_of(r.body);
+  Vector3d centre = Vector3d::Zero();
+  for (std::size_t k = 0; k < 3; ++k)
+    centre += r.on.weight[static_cast<Eigen::Index>(k)] * body.x()[body.surface().triangle(r.on.triangle)[k]];
+  return centre;
+}
+
 // The place nearest to p, from u on.
 double nearest_from(const Strand& s, double u, const Vector3d& p) {
   const double last = static_cast<double>(s.edges());
@@ -53,6 +61,7 @@ Rings::Rings(std::size_t most) {
 void Rings::renew() noexcept {
   contacts_.clear();
   for (const Ring& r : list_) contacts_.push_back(untouched(r));
+  order();
 }
 
 bool Rings::add(const Ring& ring) noexcept {
@@ -62,7 +71,17 @@ bool Rings::add(const Ring& ring) noexcept {
     if (list_[i].channel == ring.channel) at = i + 1;
   list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), ring);
   contacts_.insert(contacts_.begin() + static_cast<std::ptrdiff_t>(at), untouched(ring));
+  if (at > 0 && paired(at - 1)) list_[at].ahead = list_[at].u < list_[at - 1].u, list_[at - 1].ahead = !list_[at].ahead;
   return true;
+}
+
+bool Rings::paired(std::size_t ring) const noexcept {
+  return ring + 1 < list_.size() && list_[ring + 1].channel == list_[ring].channel;
+}
+
+void Rings::order() noexcept {
+  for (std::size_t i = 0; i < list_.size(); ++i)
+    if (paired(i)) list_[i].ahead = list_[i].u <= list_[i + 1].u, list_[i + 1].ahead = !list_[i].ahead;
 }
 
 void Rings::clear_left() noexcept {
@@ -90,15 +109,19 @@ bool Rings::other_open(std::size_t ring) const noexcept {
 
 void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step) noexcept {
   bool keep = within_step;
+  for (Ring& r : list_) r.u = nearest_from(strands[r.strand], r.u, centre_of(r, bodies));
+  // Nothing of a strand turns round within a wall.
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    if (!paired(i) || strands[list_[i].strand].closed) continue;
+    Ring &a = list_[i], &b = list_[i + 1];
+    if (a.ahead ? a.u > b.u : b.u > a.u) a.u = b.u = 0.5 * (a.u + b.u);
+  }
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
     StrandContact& c = contacts_[i];
     const Strand& s = strands[r.strand];
     const SoftBody& body = *bodies.soft_of(r.body);
-    Vector3d centre = Vector3d::Zero();
-    for (std::size_t k = 0; k < 3; ++k)
-      centre += r.on.weight[static_cast<Eigen::Index>(k)] * body.x()[body.surface().triangle(r.on.triangle)[k]];
-    r.u = nearest_from(s, r.u, centre);
+    const Vector3d centre = centre_of(r, bodies);
     const CurvePoint at = curve_at(s, r.u);
     const Vector3d along = at.d1.normalized();
     const Vector3d off = at.p - centre, across = off - along.dot(off) * along;
@@ -141,8 +164,7 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
     const double thick = s.radius_at(contacts_[i].pair.edge_a, contacts_[i].sa);
     const double wide = (r.radius + thick) / s.length_of(contacts_[i].pair.edge_a);
     const double about = kAbout * wide + 1;
-    const bool paired = i + 1 < list_.size() && list_[i + 1].channel == r.channel && !list_[i + 1].left;
-    if (paired) {
+    if (paired(i) && !list_[i + 1].left) {
       const double other = list_[i + 1].u;
       passages_.push_back({r.strand, r.body, std::min(r.u, other) - wide, std::max(r.u, other) + wide, about});
       ++i;

@@ -41,6 +41,7 @@ struct Ring {
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
   double passed_at = 0;  ///< u that passages() are for
+  bool ahead = false;  ///< of the other ring of its channel along the strand: it stays so, however the wall is crushed
 };
 
 /// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex; as far as
@@ -85,6 +86,8 @@ class Rings {
   void renew() noexcept;
   /// One more, beside the other one of its channel if that is there; forces of the others stay. False when it is full.
   bool add(const Ring& ring) noexcept;
+  /// Which of a channel's two rings is ahead, by where the strand is in them now.
+  void order() noexcept;
   /// Forgets the channels whose rings are all left.
   void clear_left() noexcept;
 
@@ -112,6 +115,7 @@ class Rings {
 
  private:
   bool other_open(std::size_t ring) const noexcept;  // of its channel
+  bool paired(std::size_t ring) const noexcept;      // with the next
 
   std::vector<Ring> list_;
   std::vector<StrandContact> contacts_;

@@ -231,6 +231,7 @@ void World::State::divide_rings(const Cut& c) noexcept {
     r.u -= at;
     r.strand = rings.contacts()[i].pair.strand_a = other;
   }
+  if (closed) rings.order();
 }
 
 // Jaws that hold the vertex of the cut hold both ends.

@@ -773,6 +773,48 @@ TEST(Rings, AnEndThatLeavesBothHolesAtOnceIsAllThatTheWallHolds) {
     }
 }
 
+// Through a wall that is crushed a strand may lie so obliquely that it is nearest to the second hole before the first.
+TEST(Rings, OfAChannelKeepTheirOrderAlongTheStrand) {
+  SprungMesh body(drum(2, 1, 12), 1000, 10);
+  const Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* const body_list[] = {&obstacle};
+  SoftBody* const soft_list[] = {&body};
+  const Bodies bodies{body_list, 1, 0, soft_list};
+  const TriangleMesh& mesh = body.surface();
+  constexpr int kVertices = 21;
+  for (const bool forward : {true, false}) {
+    std::vector<Vector3d> x(kVertices);
+    const auto place = [&](double along) {
+      for (int i = 0; i < kVertices; ++i)
+        x[static_cast<std::size_t>(i)] = Vector3d(0, 0.02 + along * 0.05 * (i - kVertices / 2), 2);
+    };
+    place(forward ? 1 : -1);
+    const Strand strand{.x = x.data(), .vertices = x.size(), .radius = 0.0125, .rest_length = 0.05};
+    Rings rings(2);
+    for (const double y : {0.0, 0.04}) {
+      const TriangleMesh::Nearest hole = mesh.nearest({0, y, 2}, 1);
+      ASSERT_TRUE(hole.found);
+      Ring ring;
+      ring.on = {hole.triangle, mesh.weights(hole.triangle, hole.point)};
+      ring.radius = 0.03;
+      ring.u = kVertices / 2 + (forward ? 1 : -1) * (y - 0.02) / 0.05;
+      ASSERT_TRUE(rings.add(ring));
+    }
+    rings.follow(&strand, bodies);
+    const Ring &a = rings.list()[0], &b = rings.list()[1];
+    EXPECT_NEAR(std::abs(a.u - b.u), 0.8, 1e-6);
+    EXPECT_EQ(a.u < b.u, forward);
+    place(forward ? -1 : 1);
+    rings.follow(&strand, bodies);
+    EXPECT_TRUE(forward ? a.u <= b.u : b.u <= a.u) << a.u << " " << b.u;
+    ASSERT_EQ(rings.passages().size(), 1u);
+    EXPECT_LT(rings.passages()[0].from, rings.passages()[0].to);
+    place(forward ? 1 : -1);
+    rings.follow(&strand, bodies);
+    EXPECT_NEAR(std::abs(a.u - b.u), 0.8, 1e-6);
+  }
+}
+
 // A point drawn back along a wall may go by the side of its hole. Without the channel it would be in the wall.
 TEST(Rings, AnEndThatGoesByTheSideOfItsLastHoleStaysInItsChannelUntilItIsOutside) {
   SprungMesh body(drum(2, 1, 12), 1000, 10);
