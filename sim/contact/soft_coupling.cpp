@@ -5,9 +5,7 @@
 namespace ligature::contact {
 namespace {
 
-// By which places give way more than nodes do: C is exact to 1e-9 where elements are crushed, and W of two places that
-// hardly move against each other would be less than nothing.
-constexpr double kRounding = 1e-7;
+constexpr double kRounding = 1e-7;  // of C where elements are crushed, at most
 
 }  // namespace
 
@@ -40,6 +38,17 @@ Eigen::Matrix3d SoftCoupling::compliance(std::uint32_t m, std::uint32_t n) const
   return between_[m * (m + 1) / 2 + n];
 }
 
+// What two places of one body give way by against each other is the difference of much more, and less than nothing
+// where that is rounded: they are taken to give way by what may be rounded of it, too.
+double SoftCoupling::rounding(const Side& a, const Side& b) const noexcept {
+  double most = 0;
+  for (const Side* side : {&a, &b})
+    for (std::size_t k = 0; k < 3; ++k)
+      if (side->weight[k] != 0)
+        most = std::max(most, side->weight[k] * side->weight[k] * compliance(side->node[k], side->node[k]).trace());
+  return kRounding * most;
+}
+
 void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexcept {
   std::sort(nodes_.begin(), nodes_.end());
   nodes_.erase(std::unique(nodes_.begin(), nodes_.end()), nodes_.end());
@@ -60,9 +69,8 @@ void SoftCoupling::add_to(Coupling& coupling, const Eigen::Matrix3d* axes) noexc
       for (std::size_t m = 0; m < 3; ++m)
         for (std::size_t n = 0; n < 3; ++n)
           if (a.weight[m] != 0 && b.weight[n] != 0) sum += a.weight[m] * b.weight[n] * compliance(a.node[m], b.node[n]);
-      if (i == j) sum *= 1 + kRounding;
       // Both sides of one contact on this body: the one with the other, and the other with the one.
-      if (a.contact == b.contact && i != j) sum *= 2;
+      if (a.contact == b.contact && i != j) sum = 2 * sum + rounding(a, b) * Eigen::Matrix3d::Identity();
       coupling.add(a.contact, b.contact, axes[a.contact].transpose() * sum * axes[b.contact]);
     }
 }

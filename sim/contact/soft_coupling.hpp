@@ -31,6 +31,7 @@ class SoftCoupling {
     double weight[3] = {};       ///< signed
   };
   Eigen::Matrix3d compliance(std::uint32_t m, std::uint32_t n) const noexcept;
+  double rounding(const Side& a, const Side& b) const noexcept;
 
   const SoftBody* body_ = nullptr;
   std::vector<Side> sides_;
