@@ -971,9 +971,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     // Bodies that only tools or each other press and that leap to and fro between two places go half way, and half of
     // that.
     const bool by_tools = motion == 1 && !rows_.empty() && std::all_of(rows_.begin(), rows_.end(), between_bodies);
-    relax = !by_tools                               ? 1.0
-            : soft_moved_ > kSoftLeap * soft_before ? std::max(0.5 * relax, kLeastRelax)
-                                                    : std::min(1.0, 1.5 * relax);
+    relax = !by_tools                                                   ? 1.0
+            : soft_moved_ > (1 - (1 - kSoftLeap) * relax) * soft_before ? std::max(0.5 * relax, kLeastRelax)
+                                                                        : std::min(1.0, 1.5 * relax);
     soft_before = soft_moved_;
     fraction = std::min(fraction, relax);
     jams_.clear();

@@ -41,6 +41,9 @@ struct Bench {
   CoupledSettings settings;
   CoupledOutcome last;
   double worst_overlap = 0, worst_gap = 0;  ///< [mm]
+  double worst_converged = 0;               ///< likewise, of steps that converged
+  int deep = 0;                             ///< steps that left a gap worse than kDeep
+  static constexpr double kDeep = 0.003;
   int worst_inverted = 0;
   std::uint32_t unproven = 0;
   std::size_t most_rows = 0;
@@ -86,7 +89,10 @@ struct Bench {
     most_rows = std::max(most_rows, coupled.last_problem().count);
     for (const Tissue& t : tissues) worst_inverted = std::max(worst_inverted, t.report().inverted);
     worst_overlap = std::max(worst_overlap, overlap());
-    worst_gap = std::max(worst_gap, -least_gap());
+    const double lacks = -least_gap();
+    worst_gap = std::max(worst_gap, lacks);
+    if (last.converged) worst_converged = std::max(worst_converged, lacks);
+    deep += lacks > kDeep;
   }
   void step() {
     step([] {});
@@ -248,7 +254,8 @@ TissueModel vessel_end(double at, int far, double aside, bool held = true) {
 // End against end, coaxial, offset by half a wall and by a whole one: pressed together as a suture does it, then until
 // they fold, and let go.
 TEST(TissueOnTissue, VesselEndsPushedTogetherNeverEnter) {
-  for (const double aside : {0.0, 0.05, 0.1}) {
+  // Where they buckle, a micrometre decides how.
+  for (const double aside : {0.0, 0.05, 0.050001, 0.050002, 0.1, 0.100001, 0.100002}) {
     Bench b({vessel_end(0, -1, 0), vessel_end(0.05, 1, aside)});
     b.settings.step.iterations = 12;
     b.settings.step.residual_target = 1e-4;
@@ -266,7 +273,8 @@ TEST(TissueOnTissue, VesselEndsPushedTogetherNeverEnter) {
     EXPECT_LT(b.worst_gap, 2e-4) << aside;
     shift(9, -0.025);
     rest(20);
-    EXPECT_LT(b.worst_gap, 0.003) << "of the 0.01 mm that surfaces keep, a tenth of a wall";
+    EXPECT_LT(b.worst_converged, 2e-4) << aside << ": of the 0.01 mm that surfaces keep, a tenth of a wall";
+    EXPECT_LE(b.deep, 1) << aside << ": what a step leaves that did not converge, the next makes good";
     EXPECT_EQ(b.worst_overlap, 0);
     EXPECT_EQ(b.worst_inverted, 0);
     EXPECT_EQ(b.unproven, 0u);
@@ -484,6 +492,7 @@ TEST(TissueOnItself, ArmsThatMeetKeepTheirMomentumAndRepeatTheirBits) {
       if (speed > 25) {  // at that the step in which they meet does not converge
         EXPECT_GT(pressed, 0) << speed;
       }
+      EXPECT_LT((momentum() - first).norm(), 0.05 * at_start) << speed << " mm/s: steps that do not converge, too";
       EXPECT_LT(apart, 1e-3) << "they met";
       EXPECT_GT(apart, -2e-3);
       StateHash sum;
