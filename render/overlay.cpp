@@ -171,13 +171,15 @@ void draw_sheet(Overlay& overlay, const Sheet& sheet, std::uint32_t kept, int wi
   const auto count = static_cast<float>(sheet.film.size());
   const float gap = 2 * cell, step = std::min((width - 2 * margin) / count, 0.25F * width);
   const float w = step - gap, h = w * height / width, top = height - margin - h - row;
-  float x = 0.5F * (width - step * count + gap);
+  float x = 0.5F * (width - step * count + gap), letters = cell;
+  for (const Sheet::Frame& frame : sheet.film)
+    letters = std::min(letters, w / std::max(1.0F, Overlay::text_width(frame.view(), 1)));
   for (const Sheet::Frame& frame : sheet.film) {
     if ((kept >> frame.kept & 1U) != 0)
       overlay.frame(frame.kept, x, top, w, h);
     else
       overlay.add(Shape::rectangle, x, top, w, h, blank);
-    overlay.text(frame.view(), x, top + h + 2 * cell, cell, plain);
+    overlay.text(frame.view(), x, top + h + 2 * cell, letters, plain);
     x += step;
   }
 }

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <utility>
 #include <vector>
 
+#include "render/overlay.hpp"
 #include "tests/render/demo_scene.hpp"
 
 namespace ligature::render {
@@ -299,6 +301,31 @@ TEST_F(RendererShared, ASheetShowsKeptPicturesToEachEyeAndGoesAway) {
   for (std::size_t i = 0; i < shown.size() / 2; ++i) bright_before += before[i], bright += shown[i];
   EXPECT_LT(bright, 0.75 * bright_before);
   EXPECT_EQ(before, draw(renderer(), *scene));
+}
+
+TEST(Overlay, CaptionsOfAFilmStripStandUnderTheirOwnPictures) {
+  std::vector<Mark> marks(kMaxMarks);
+  for (const auto& [width, height] : {std::pair{320, 240}, {640, 480}, {960, 1080}, {1920, 1080}}) {
+    for (const std::size_t pictures : {std::size_t{1}, std::size_t{3}, kFilmFrames}) {
+      Sheet sheet;
+      for (std::size_t k = 0; k < pictures; ++k) sheet.add_frame(k, k + 1 == pictures ? "end 12:39" : "7 12:39");
+      Overlay overlay(marks.data(), marks.size());
+      draw_sheet(overlay, sheet, 0xff, width, height);
+      const Mark* picture = nullptr;
+      std::size_t glyphs = 0;
+      for (std::size_t i = 0; i < overlay.size(); ++i) {
+        const Mark& m = marks[i];
+        if (m.shape == static_cast<std::uint32_t>(Shape::film)) picture = &m;
+        if (m.shape != static_cast<std::uint32_t>(Shape::glyph)) continue;
+        ++glyphs;
+        ASSERT_NE(picture, nullptr);
+        EXPECT_GE(m.x, picture->x);
+        EXPECT_LE(m.x + m.width, picture->x + picture->width) << width << " px, " << pictures << " pictures";
+        EXPECT_LE(m.y + m.height, static_cast<float>(height));
+      }
+      EXPECT_EQ(glyphs, 8 + 6 * (pictures - 1));
+    }
+  }
 }
 
 TEST_F(RendererShared, TimesAreOrdered) {
