@@ -71,7 +71,7 @@ bool Rings::add(const Ring& ring) noexcept {
     if (list_[i].channel == ring.channel) at = i + 1;
   list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), ring);
   contacts_.insert(contacts_.begin() + static_cast<std::ptrdiff_t>(at), untouched(ring));
-  if (at > 0 && paired(at - 1)) list_[at].ahead = list_[at].u < list_[at - 1].u, list_[at - 1].ahead = !list_[at].ahead;
+  if (at > 0 && paired(at - 1)) order_pair(at - 1);
   return true;
 }
 
@@ -79,9 +79,14 @@ bool Rings::paired(std::size_t ring) const noexcept {
   return ring + 1 < list_.size() && list_[ring + 1].channel == list_[ring].channel;
 }
 
+void Rings::order_pair(std::size_t first) noexcept {
+  list_[first].ahead = list_[first].u <= list_[first + 1].u;
+  list_[first + 1].ahead = !list_[first].ahead;
+}
+
 void Rings::order() noexcept {
   for (std::size_t i = 0; i < list_.size(); ++i)
-    if (paired(i)) list_[i].ahead = list_[i].u <= list_[i + 1].u, list_[i + 1].ahead = !list_[i].ahead;
+    if (paired(i)) order_pair(i);
 }
 
 void Rings::clear_left() noexcept {

@@ -41,7 +41,7 @@ struct Ring {
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
   double passed_at = 0;  ///< u that passages() are for
-  bool ahead = false;  ///< of the other ring of its channel along the strand: it stays so, however the wall is crushed
+  bool ahead = false;    ///< nearer to the strand's first vertex than the other of its channel, however that is crushed
 };
 
 /// A stretch of a strand that has no contact with the surface of a body, in edges from its first vertex; as far as
@@ -116,6 +116,7 @@ class Rings {
  private:
   bool other_open(std::size_t ring) const noexcept;  // of its channel
   bool paired(std::size_t ring) const noexcept;      // with the next
+  void order_pair(std::size_t first) noexcept;       // ... which it is, of a channel
 
   std::vector<Ring> list_;
   std::vector<StrandContact> contacts_;

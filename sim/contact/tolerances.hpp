@@ -46,7 +46,8 @@ inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one 
 inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
 inline constexpr int kPatience = 7;        ///< linearisations, after which a body that alone still moves is renewed
-inline constexpr double kSoftLeap = 0.9;   ///< of its move before, that a body which converges moves less than
+inline constexpr double kSoftLeap =
+    0.9;  ///< of its move before, made whole, that a body which converges moves less than
 inline constexpr double kLeastRelax = 0.25;   ///< of a move that is made where it does not
 inline constexpr double kLikelyMove = 2;      ///< times the last: a move that bodies are looked at for
 inline constexpr double kDrawnAlong = 0.25;   ///< of the furthest foreseen move, that any vertex may make

@@ -101,7 +101,7 @@ TEST(SelfPairs, TakeNoneThatOnlyAnElementCrushedFlatBringsTogether) {
   for (const double fold : {0.9, 1.0, 1.1}) {
     Tube tube;
     const tissue::Hexahedron& solid = tube.solids[0];
-    // The side at the tube's end is swung about one of its edges, until a corner lies on the wall beside it.
+    // One edge of it is pushed onto the one across, short of it and beyond, what lies behind a fifth as far.
     const Vector3d swing = tube.rest[solid[0]] - tube.rest[solid[1]];
     for (const std::size_t corner : {1, 2, 5, 6}) {
       const Vector3d to = corner == 1 || corner == 5 ? swing : 0.2 * swing;

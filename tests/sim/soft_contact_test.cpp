@@ -734,14 +734,20 @@ TEST(Rings, AreLeftByAnEndThatIsPulledThrough) {
   EXPECT_LT(c.last_tension(), 10);
 }
 
+/// A drum by itself, for holes in its side.
+struct Wall {
+  SprungMesh body{drum(2, 1, 12), 1000, 10};
+  Obstacle obstacle = Obstacle::soft(body.surface());
+  const Obstacle* obstacles[1] = {&obstacle};
+  SoftBody* softs[1] = {&body};
+  Bodies bodies{obstacles, 1, 0, softs};
+};
+
 // The end that has left the inner hole may already be in the outer one. What is inside is that end, not all the rest.
 TEST(Rings, AnEndThatLeavesBothHolesAtOnceIsAllThatTheWallHolds) {
-  SprungMesh body(drum(2, 1, 12), 1000, 10);
-  const Obstacle obstacle = Obstacle::soft(body.surface());
-  const Obstacle* const body_list[] = {&obstacle};
-  SoftBody* const soft_list[] = {&body};
-  const Bodies bodies{body_list, 1, 0, soft_list};
-  const TriangleMesh& mesh = body.surface();
+  Wall wall;
+  const Bodies& bodies = wall.bodies;
+  const TriangleMesh& mesh = wall.body.surface();
   const TriangleMesh::Nearest outer = mesh.nearest({0, 0, 2}, 1), inner = mesh.nearest({0, 0.3, 2}, 1);
   ASSERT_TRUE(outer.found && inner.found);
   constexpr int kVertices = 9;
@@ -775,12 +781,9 @@ TEST(Rings, AnEndThatLeavesBothHolesAtOnceIsAllThatTheWallHolds) {
 
 // Through a wall that is crushed a strand may lie so obliquely that it is nearest to the second hole before the first.
 TEST(Rings, OfAChannelKeepTheirOrderAlongTheStrand) {
-  SprungMesh body(drum(2, 1, 12), 1000, 10);
-  const Obstacle obstacle = Obstacle::soft(body.surface());
-  const Obstacle* const body_list[] = {&obstacle};
-  SoftBody* const soft_list[] = {&body};
-  const Bodies bodies{body_list, 1, 0, soft_list};
-  const TriangleMesh& mesh = body.surface();
+  Wall wall;
+  const Bodies& bodies = wall.bodies;
+  const TriangleMesh& mesh = wall.body.surface();
   constexpr int kVertices = 21;
   for (const bool forward : {true, false}) {
     std::vector<Vector3d> x(kVertices);
@@ -817,12 +820,9 @@ TEST(Rings, OfAChannelKeepTheirOrderAlongTheStrand) {
 
 // A point drawn back along a wall may go by the side of its hole. Without the channel it would be in the wall.
 TEST(Rings, AnEndThatGoesByTheSideOfItsLastHoleStaysInItsChannelUntilItIsOutside) {
-  SprungMesh body(drum(2, 1, 12), 1000, 10);
-  const Obstacle obstacle = Obstacle::soft(body.surface());
-  const Obstacle* const body_list[] = {&obstacle};
-  SoftBody* const soft_list[] = {&body};
-  const Bodies bodies{body_list, 1, 0, soft_list};
-  const TriangleMesh& mesh = body.surface();
+  Wall wall;
+  const Bodies& bodies = wall.bodies;
+  const TriangleMesh& mesh = wall.body.surface();
   const TriangleMesh::Nearest hole = mesh.nearest({0, 0, 2}, 1);
   ASSERT_TRUE(hole.found);
   constexpr int kVertices = 9;

@@ -453,8 +453,8 @@ TEST(TissueOnItself, ArmsPressedTogetherAreSpringsUntilTheyMeet) {
   }
 }
 
-// Nothing holds them and they fly at each other: what the one loses the other has, while they meet and in every step
-// that converges. What others of these violent steps lose is chance: 2 to 200 % of it, from speed to speed.
+// Nothing holds them and they fly at each other: what the one loses the other has, within a hundredth while they
+// meet. Not all steps as violent as these converge; what those lose is a few hundredths, from speed to speed.
 TEST(TissueOnItself, ArmsThatMeetKeepTheirMomentumAndRepeatTheirBits) {
   for (const double speed : {25.0, 35.0, 50.0}) {
     std::uint64_t hash[2] = {};
