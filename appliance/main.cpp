@@ -288,6 +288,7 @@ constexpr const char* kSimFooter =
   energies.csv   t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm
   clamps.csv     t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm: what each clamp exerts on its thread
   contacts.csv   t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state
+  sutures.csv    t_s,suture,hole,thread,tissue,s_mm,x_mm,y_mm,z_mm,fx_mn,fy_mn,fz_mn,sliding,left: the thread at its holes
   timing.csv     one row a step, a column a stage, ms
 --plot draws the curves at the start, between and at the end from two sides, nearer strands over farther ones, a close-up
 of where strands meet with their contacts, the energies, and twist, writhe and link (where anything is twisted) or the

@@ -130,6 +130,12 @@ std::vector<std::string> thread_names(const world::World& world) {
   return out;
 }
 
+bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k) {
+  return std::any_of(rings.begin(), rings.end(), [&](const world::RingMeasure& other) {
+    return other.suture == rings[k].suture && other.s_mm < rings[k].s_mm;
+  });
+}
+
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -149,8 +155,8 @@ Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
   if (wrong) return refuse("cannot be made: " + wrong.message());
   OutputFiles out;
   out.directory_ = directory;
-  constexpr std::array<const char*, kFiles> kNames{"threads.csv", "energies.csv", "clamps.csv", "contacts.csv",
-                                                   "timing.csv"};
+  constexpr std::array<const char*, kFiles> kNames{"threads.csv",  "energies.csv", "clamps.csv",
+                                                   "contacts.csv", "sutures.csv",  "timing.csv"};
   for (std::size_t f = 0; f < kFiles; ++f) {
     auto file = StreamedFile::open(directory / kNames[f]);
     if (!file) return usage_error(file.error().message);
@@ -161,6 +167,7 @@ Result<OutputFiles> OutputFiles::open(const fs::path& directory) {
       "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm\n");
   out.files_[clamps].print("t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm\n");
   out.files_[contacts].print("t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state\n");
+  out.files_[sutures].print("t_s,suture,hole,thread,tissue,s_mm,x_mm,y_mm,z_mm,fx_mn,fy_mn,fz_mn,sliding,left\n");
   StreamedFile& t = out.files_[timing];
   t.print("step,t_s,total_ms");
   for (const StageColumn& column : kStageColumns) t.print(",{}_ms", column.name);
@@ -210,6 +217,14 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
                                       : "forceps",
                            other, strand ? c.other_s_mm : 0.0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
                            c.sliding ? "slip" : "stick");
+  }
+  const auto rings = world.rings();
+  for (std::size_t k = 0; k < rings.size(); ++k) {
+    const world::RingMeasure& r = rings[k];
+    files_[sutures].print("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", t_s, r.suture,
+                          is_exit(rings, k) ? "exit" : "entry", names[r.thread],
+                          csv_field(params.tissues[r.tissue].name), r.s_mm, r.place.x, r.place.y, r.place.z,
+                          mn(r.force.x), mn(r.force.y), mn(r.force.z), r.sliding ? 1 : 0, r.left ? 1 : 0);
   }
 }
 

@@ -57,6 +57,8 @@ std::string place_name(const world::Place& place);
 std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& params);
 /// The pieces of a thread that was cut share its name; the later ones become NAME#2, NAME#3, ...
 std::vector<std::string> thread_names(const world::World& world);
+/// Whether this hole is the second one of its suture along the thread.
+bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k);
 /// Quoted where a comma, a quote or a line break asks for it.
 std::string csv_field(std::string_view text);
 
@@ -65,7 +67,8 @@ class OutputFiles {
   /// The folder is made when missing. Errors are the user's: nothing has started yet.
   static Result<OutputFiles> open(const std::filesystem::path& directory);
 
-  /// Curves, energies, clamps and contacts as they are now. @param stepped: clamps and contacts mean something
+  /// Curves, energies, clamps, contacts and sutures as they are now. @param stepped: all but the first two mean
+  /// something
   void write_state(const world::World& world, const world::WorldParams& params, bool stepped);
   void write_timing(std::uint64_t step, double t_s, const StageTimes& times, const StepReport& report);
   /// False once the disk refuses.
@@ -74,7 +77,7 @@ class OutputFiles {
   Result<void> commit(std::string_view summary);
 
  private:
-  enum File { threads, energies, clamps, contacts, timing, kFiles };
+  enum File { threads, energies, clamps, contacts, sutures, timing, kFiles };
   std::filesystem::path directory_;
   std::array<StreamedFile, kFiles> files_;
 };

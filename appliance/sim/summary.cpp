@@ -89,13 +89,6 @@ json needles_json(const world::World& world, const world::WorldParams& params) {
   return all;
 }
 
-// The second hole of a suture along its thread.
-bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k) {
-  return std::any_of(rings.begin(), rings.end(), [&](const world::RingMeasure& other) {
-    return other.suture == rings[k].suture && other.s_mm < rings[k].s_mm;
-  });
-}
-
 }  // namespace
 
 void TailMean::add(const std::vector<double>& row) {

@@ -65,11 +65,12 @@ drag_mn_s_per_mm2 = 1e-9
 every_s = 0.03
 )";
 
-const std::array<std::pair<const char*, const char*>, 5> kHeaders{{
+const std::array<std::pair<const char*, const char*>, 6> kHeaders{{
     {"threads.csv", "t_s,thread,vertex,s_mm,x_mm,y_mm,z_mm,twist_deg"},
     {"clamps.csv", "t_s,thread,at,fx_mn,fy_mn,fz_mn,tx_mn_mm,ty_mn_mm,tz_mn_mm"},
     {"contacts.csv", "t_s,thread_a,s_a_mm,kind_b,name_b,s_b_mm,gap_mm,normal_mn,friction_mn,state"},
     {"energies.csv", "t_s,thread,stretch_mn_mm,bend_mn_mm,twist_mn_mm,kinetic_mn_mm,potential_mn_mm,total_mn_mm"},
+    {"sutures.csv", "t_s,suture,hole,thread,tissue,s_mm,x_mm,y_mm,z_mm,fx_mn,fy_mn,fz_mn,sliding,left"},
     {"timing.csv",
      "step,t_s,total_ms,integrate_ms,detect_ms,couple_ms,solve_ms,continuous_ms,instruments_ms,finish_ms,iterations,"
      "residual,contacts,contact_iterations,contact_residual,crossings_prevented,held_lag_mm,processor_ms"},
@@ -230,6 +231,30 @@ TEST_F(SimVerb, TheEndIsWrittenWhereverThePeriodFalls) {
   const auto energies = csv(out() + "/energies.csv");
   ASSERT_EQ(energies.size(), 4u);
   EXPECT_NEAR(std::stod(energies[3][0]), 0.3, 1e-12);
+}
+
+TEST_F(SimVerb, TellsOfBothHolesOfASutureAsTheSummaryDoes) {
+  const std::string stitch = slurp(std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/vessel_stitch.toml");
+  const std::string file = scenario(with(stitch, "duration_s = 0.7", "duration_s = 0.06"));
+  ASSERT_EQ(sim(file + " --out " + out()).exit_code, 0);
+  const auto rows = csv(out() + "/sutures.csv");
+  ASSERT_EQ(rows.size(), 1u + 2 * 2);
+  const json told = json::parse(slurp(out() + "/summary.json"))["sutures"];
+  ASSERT_EQ(told.size(), 2u);
+  for (std::size_t k = 0; k < 2; ++k) {
+    const std::vector<std::string>& row = rows[3 + k];
+    const json& hole = told[k];
+    EXPECT_EQ(row[2], hole["hole"]);
+    EXPECT_EQ(row[3], hole["thread"]);
+    EXPECT_EQ(row[4], hole["tissue"]);
+    EXPECT_DOUBLE_EQ(std::stod(row[5]), hole["s_mm"].get<double>());
+    for (std::size_t c = 0; c < 3; ++c) {
+      EXPECT_DOUBLE_EQ(std::stod(row[6 + c]), hole["place_mm"][c].get<double>());
+      EXPECT_DOUBLE_EQ(std::stod(row[9 + c]), hole["force_mn"][c].get<double>());
+    }
+  }
+  EXPECT_EQ(rows[3][2], "entry");
+  EXPECT_EQ(rows[4][2], "exit");
 }
 
 TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
