@@ -11,6 +11,7 @@ namespace {
 
 constexpr int kMostBisections = 40;    // of an edge against a cylinder or a cone
 constexpr double kMostGrowth = 0.99;   // of a cone's radius along its axis
+constexpr int kNarrowed = 4;           // times, the part of a cone that an edge may meet
 constexpr double kLeastLength = 1e-9;  // of that axis, when its ends pass each other [mm]
 
 // The direction of least length that is at right angles to an axis; any will do.
@@ -101,11 +102,30 @@ double Obstacle::travel() const noexcept {
   return std::sqrt(std::max(moved_.squaredNorm(), (moved_ + turned_).squaredNorm()));
 }
 
-double Obstacle::most_against(const Vector3d& d, double part) const noexcept {
-  const Vector3d one = d - part * moved_;
-  if (shape_ == Shape::plane) return std::abs(normal_.dot(one));
-  if (shape_ != Shape::cone) return one.norm();
-  return std::sqrt(std::max(one.squaredNorm(), (one - part * turned_).squaredNorm()));
+double Obstacle::most_against(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double at,
+                              double part, double near) const noexcept {
+  const Vector3d one = d - part * moved_, other = e - part * moved_;
+  if (shape_ == Shape::plane) return std::max(std::abs(normal_.dot(one)), std::abs(normal_.dot(other)));
+  if (shape_ != Shape::cone) return std::sqrt(std::max(one.squaredNorm(), other.squaredNorm()));
+  const auto most = [&](double from, double to) {
+    double square = 0;
+    for (const double end : {from, to})
+      square =
+          std::max({square, (one - end * part * turned_).squaredNorm(), (other - end * part * turned_).squaredNorm()});
+    return std::sqrt(square);
+  };
+  const Vector3d a = shift_ + a_ - (1 - at) * moved_, along = b_ - a_ - (1 - at) * turned_;
+  const double length = std::max(along.norm(), kLeastLength), beside_p = (p - a).dot(along) / length,
+               beside_q = (q - a).dot(along) / length;
+  double first = 0, last = 1, speed = most(0, 1);
+  for (int round = 0; round < kNarrowed; ++round) {
+    const double radius = radius_ + (radius_to_ > radius_ ? last : first) * (radius_to_ - radius_);
+    const double reach = radius + speed + near;
+    first = std::clamp((std::min(beside_p, beside_q) - reach) / length, first, last);
+    last = std::clamp((std::max(beside_p, beside_q) + reach) / length, first, last);
+    speed = most(first, last);
+  }
+  return speed;
 }
 
 // Of the axis: where the growth of the radius along it is the cosine between axis and normal.

@@ -60,8 +60,11 @@ class Obstacle {
   /// its axis: it does not spin.
   Vector3d moved(const Vector3d& p, double at) const noexcept;
   double travel() const noexcept;  ///< the furthest that a place of it moves in the step [mm]
-  /// The most that a point which moves by d can come nearer to any place of it, while it makes this part of the step.
-  double most_against(const Vector3d& d, double part) const noexcept;
+  /// The most that a place of an edge can come nearer to a place of it, while the edge's ends p and q move by d and e
+  /// and the body, so far on its way, makes this part of the step. Of a cone, whose far end may swing much further,
+  /// those places are left out that stay further than `near` from the edge.
+  double most_against(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double at,
+                      double part, double near) const noexcept;
   const Vector3d& shift() const noexcept { return shift_; }  ///< since the beginning
 
   /// Of a plane: the unit normal, and normal . x of its surface.

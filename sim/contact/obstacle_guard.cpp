@@ -33,7 +33,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
         ++out.looked_at;
         const Vector3d give = how.give * body.giving(), d = p1 - p - give, e = q1 - q - give;
         const double part = how.until - bodies.at;
-        const double speed = std::max(body.most_against(d, part), body.most_against(e, part));
+        const double speed = body.most_against(p, d, q, e, bodies.at, part, kLeastDistance * s.thickest(j));
         const double within = 2 * speed + s.thickest(j);
         const auto distance = [&](double t) {
           return body.nearest(p + t * d, q + t * e, within, bodies.at + t * part).distance;

@@ -339,6 +339,55 @@ TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
   EXPECT_GT(stopped, 100);
 }
 
+TEST(ObstacleGuard, StopsWhatASwingingConeWouldPass) {
+  std::mt19937 random(6);
+  int stopped = 0, let = 0;
+  for (int k = 0; k < 5000; ++k) {
+    const Vector3d from = anywhere(random, 2), to = anywhere(random, 2);
+    Obstacle cone = Obstacle::cone(0.1, 0.4);
+    cone.move_ends(from, to, from + anywhere(random, 0.3), to + anywhere(random, 2));
+    Vector3d x[2] = {anywhere(random, 2), {}}, x1[2];
+    x[1] = x[0] + anywhere(random, 0.3);
+    x1[0] = x[0] + anywhere(random, 1), x1[1] = x1[0] + (x[1] - x[0]);
+    const contact::Strand strand{x, 2, false, 0.1, 0.3};
+    const Vector3d* ends[1] = {x1};
+    const Obstacle* all[1] = {&cone};
+    const auto v = contact::look(&strand, 1, ends, {all, 1, 0});
+    if (v.inside > 0) continue;
+    (v.found > 0 ? stopped : let) += 1;
+    for (int i = 0; i <= 200; ++i) {
+      const double t = v.fraction * i / 200.0;
+      const Vector3d p = x[0] + t * (x1[0] - x[0]), q = x[1] + t * (x1[1] - x[1]);
+      ASSERT_GT(cone.nearest(p, q, 9, t).distance, 0) << k << " at " << t;
+    }
+  }
+  EXPECT_GT(stopped, 100);
+  EXPECT_GT(let, 1000);
+}
+
+// What lies on an arm goes with it where it lies; that the far end swings ten times as far is nothing to it.
+TEST(ObstacleGuard, LetsAThreadGoWithTheArmThatItLiesOn) {
+  const Vector3d from(0, 0, 0), to(20, 0, 0), swung(0, 0, 2);
+  Obstacle arm = Obstacle::cone(0.1, 0.5);
+  arm.move_ends(from, to, from, to + swung);
+  const double growth = 0.4 / 20, at = 2, radius = (0.1 + growth * at) / std::sqrt(1 - growth * growth);
+  const Vector3d lift = at / 20 * swung;
+  for (const double apart : {1e-6, 1e-8}) {
+    const Vector3d middle(at, 0, radius + apart);
+    const Vector3d x[2] = {middle - Vector3d(0, 0.05, 0), middle + Vector3d(0, 0.05, 0)};
+    const contact::Strand strand{x, 2, false, 0.0125, 0.1};
+    const Obstacle* all[1] = {&arm};
+    ASSERT_NEAR(arm.nearest(x[0], x[1], 1, 0).distance, apart, 1e-3 * apart);
+    // Drawn off it a little, as a contact would: all of that goes.
+    const Vector3d x1[2] = {x[0] + lift + Vector3d(0, 0, 0.01), x[1] + lift + Vector3d(0, 0, 0.01)};
+    const Vector3d* ends[1] = {x1};
+    const auto v = contact::look(&strand, 1, ends, {all, 1, 0});
+    EXPECT_EQ(v.looked_at, 1u);
+    EXPECT_EQ(v.inside, 0u);
+    EXPECT_EQ(v.found, 0u) << apart << ": " << v.fraction;
+  }
+}
+
 TEST(ObstacleGuard, LetsAThreadGoAlongAPlaneAsFarAsItLikes) {
   const Obstacle plane = Obstacle::plane({0, 0, 0}, Vector3d(0.6, 0, 0.8));
   const Vector3d along(0.8, 0, -0.6), out(0.6, 0, 0.8);
