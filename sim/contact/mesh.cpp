@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 #include <string>
 #include <utility>
 
@@ -192,6 +193,7 @@ void TriangleMesh::build(std::uint32_t first, std::uint32_t count) {
 }
 
 void TriangleMesh::deform(const Vector3d* x) noexcept {
+  deforms_ = true;
   std::copy_n(x, vertices_.size(), vertices_.begin());
   for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
     const Vector3d &a = corner(t, 0), &b = corner(t, 1), &c = corner(t, 2);
@@ -286,11 +288,22 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) co
   if (on.corner >= 0) up = vertex_normal(triangles_[triangle][static_cast<std::size_t>(on.corner)]);
   out.point = on.point;
   const Vector3d d = p - on.point;
-  const bool inside = d.dot(up) < 0;
+  // Triangles beside each other may have folded past each other: then it takes the whole surface to tell.
+  const bool inside = d.dot(up) < 0 && !(deforms_ && best > kOnSurface && winding(p) < 0.5);
   out.distance = inside ? -best : best;
   out.normal = best > kOnSurface ? Vector3d((inside ? -1 : 1) / best * d) : Vector3d(up.normalized());
   out.triangle = triangle;
   return out;
+}
+
+double TriangleMesh::winding(const Vector3d& p) const noexcept {
+  double angles = 0;
+  for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
+    const Vector3d a = corner(t, 0) - p, b = corner(t, 1) - p, c = corner(t, 2) - p;
+    const double la = a.norm(), lb = b.norm(), lc = c.norm();
+    angles += 2 * std::atan2(a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
+  }
+  return angles / (4 * std::numbers::pi);
 }
 
 bool TriangleMesh::inside(const Vector3d& p) const noexcept {

@@ -6,7 +6,8 @@
 /// A nearest point lies inside a face, on an edge or on a vertex, its feature. It is a local minimum of the distance
 /// where the direction to it lies in the normal cone of the feature: along the face's normal; for an edge beyond both
 /// of its faces; for a vertex beyond all of its edges. The side is that of the angle-weighted pseudonormal
-/// [Baerentzen 2005].
+/// [Baerentzen 2005]; of a surface that deforms, whose triangles may fold past their neighbours, a place that this has
+/// inside is so only where the surface winds round it.
 #include <Eigen/Core>
 #include <array>
 #include <cstdint>
@@ -52,6 +53,9 @@ class TriangleMesh {
   /// The nearest point of the surface within this distance. @rt no allocation
   Nearest nearest(const Vector3d& p, double within) const noexcept;
   bool inside(const Vector3d& p) const noexcept;
+  /// How often it winds round the place: once inside, not at all outside, by the solid angles of all its triangles
+  /// [van Oosterom 1983]. @rt O(triangles)
+  double winding(const Vector3d& p) const noexcept;
   /// The nearest point for a segment p..q: its distance is not signed, 0 where it goes through the surface.
   Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;
 
@@ -108,6 +112,7 @@ class TriangleMesh {
   std::vector<std::uint32_t> order_;              // triangles as the leaves list them
   std::vector<Node> nodes_;                       // in depth-first order
   Vector3d low_{0, 0, 0}, high_{0, 0, 0};
+  bool deforms_ = false;
 };
 
 template <class Visit>

@@ -149,6 +149,42 @@ TEST(ObstacleMesh, OfManyFacetsHasTheDistanceOfTheSurfaceItStandsFor) {
   }
 }
 
+TEST(ObstacleMesh, WindsRoundWhatItHolds) {
+  const TriangleMesh ring = mesh_of(torus(1.2, 0.4, 24, 12)), crate = mesh_of(box({-1, -0.7, -0.5}, {0.8, 0.9, 1.1}));
+  EXPECT_NEAR(ring.winding({1.2, 0, 0}), 1, 1e-12);
+  EXPECT_NEAR(ring.winding({0, 0, 0}), 0, 1e-12) << "in its hole";
+  EXPECT_NEAR(crate.winding({-0.9, 0.8, 1}), 1, 1e-12);
+  EXPECT_NEAR(crate.winding({-0.9, 0.8, 1.2}), 0, 1e-12);
+  std::mt19937 random(7);
+  for (const TriangleMesh* mesh : {&ring, &crate})
+    for (int k = 0; k < 2000; ++k) {
+      const Vector3d p = anywhere(random, 2);
+      ASSERT_EQ(mesh->inside(p), mesh->winding(p) > 0.5);
+    }
+}
+
+// Crushed, triangles fold past their neighbours. Beside such a fold what lies outside has a face turned away from it.
+TEST(ObstacleMesh, ThatIsCrumpledHasNothingInsideThatItDoesNotWindRound) {
+  std::mt19937 random(8);
+  const MeshData flat = torus(1.2, 0.4, 24, 12);
+  TriangleMesh mesh = mesh_of(flat);
+  int inside = 0;
+  for (int round = 0; round < 50; ++round) {
+    std::vector<Vector3d> x = flat.vertices;
+    for (Vector3d& v : x) v += anywhere(random, 0.15);
+    mesh.deform(x.data());
+    for (int k = 0; k < 400; ++k) {
+      const Vector3d p = anywhere(random, 1.7).cwiseProduct(Vector3d(1, 1, 0.4));
+      const TriangleMesh::Nearest near = mesh.nearest(p, 9);
+      ASSERT_TRUE(near.found);
+      inside += near.distance < 0 ? 1 : 0;
+      ASSERT_TRUE(near.distance > 0 || mesh.winding(p) > 0.5) << round << " " << k;
+      EXPECT_GT(near.normal.dot(p - near.point) * near.distance, 0) << "out of the solid";
+    }
+  }
+  EXPECT_GT(inside, 1000);
+}
+
 TEST(ObstacleMesh, ThatIsNotTheSurfaceOfASolidIsRefused) {
   const auto error = [](MeshData m) {
     const auto mesh = TriangleMesh::create(m.vertices, m.triangles);
