@@ -198,10 +198,59 @@ int become(const char* name, const char* self, const std::vector<std::string>& a
   return 2;
 }
 
+struct FilmArguments {
+  std::string file, eyes = "left", view;
+  std::size_t pictures = simulate::FilmOptions{}.pictures;
+  std::vector<double> times;
+};
+
+const char* unnamed(const std::string& text) {
+  return text.empty() ? "an empty name" : "";
+}
+
+void add_film_options(CLI::App* verb, FilmArguments& arguments) {
+  CLI::Option* film =
+      verb->add_option("--film", arguments.file,
+                       "film strip as the microscope shows it: FILE.png; its folder is made when missing")
+          ->check(unnamed);
+  CLI::Option* pictures = verb->add_option("--film-pictures", arguments.pictures,
+                                           "how many, spread evenly over the run from its start to its end")
+                              ->check(CLI::Range(std::size_t{1}, simulate::kMostFilmPictures))
+                              ->capture_default_str()
+                              ->needs(film);
+  verb->add_option("--film-times", arguments.times, "when they are taken, in s: 0,0.5,1.2")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->excludes(pictures)
+      ->needs(film);
+  verb->add_option("--film-eyes", arguments.eyes, "left, or both side by side")
+      ->check(CLI::IsMember({"left", "both"}))
+      ->capture_default_str()
+      ->needs(film);
+  verb->add_option("--film-view", arguments.view,
+                   "the profile whose microscope it is seen through; else the tissue, or the threads, fill the picture")
+      ->check(unnamed)
+      ->needs(film);
+}
+
+Result<simulate::FilmOptions> film_options(const FilmArguments& arguments) {
+  simulate::FilmOptions film;
+  film.file = arguments.file;
+  film.pictures = arguments.pictures;
+  film.times_s = arguments.times;
+  film.both_eyes = arguments.eyes == "both";
+  if (arguments.view.empty()) return film;
+  const auto path = config::resolve_profile(arguments.view, data_dirs());
+  if (!path) return unexpected(path.error());
+  const auto profile = config::load_profile(*path);
+  if (!profile) return unexpected(profile.error());
+  film.view = profile->render.params;
+  return film;
+}
+
 struct SimArguments {
-  std::string scenario, out, plot, dump_contacts, film, film_eyes = "left", film_view;
-  std::size_t film_pictures = simulate::FilmOptions{}.pictures;
-  std::vector<double> film_times;
+  std::string scenario, out, plot, dump_contacts;
+  FilmArguments film;
   std::vector<std::string> expect;
   std::size_t width = 1;
   bool json = false, every_step = false;
@@ -213,17 +262,9 @@ int sim(const SimArguments& arguments) {
   options.out = arguments.out;
   options.plot = arguments.plot;
   options.dump_contacts = arguments.dump_contacts;
-  options.film.file = arguments.film;
-  options.film.pictures = arguments.film_pictures;
-  options.film.times_s = arguments.film_times;
-  options.film.both_eyes = arguments.film_eyes == "both";
-  if (!arguments.film_view.empty()) {
-    const auto path = config::resolve_profile(arguments.film_view, data_dirs());
-    if (!path) return complain(path.error());
-    const auto profile = config::load_profile(*path);
-    if (!profile) return complain(profile.error());
-    options.film.view = profile->render.params;
-  }
+  auto film = film_options(arguments.film);
+  if (!film) return complain(film.error());
+  options.film = std::move(*film);
   options.expect = arguments.expect;
   options.width = arguments.width;
   options.every_step = arguments.every_step;
@@ -329,8 +370,24 @@ Example: ligature shell -c 'show cameras'
 Example: ligature shell -c 'set profile microscope field_of_view_mm 30' -c 'commit confirmed 5 comment zoom'
 Example: ligature shell --json -c 'show tracking')";
 
-int replay(const std::string& directory, bool json) {
-  const auto result = appliance::replay_session(directory);
+int replay(const std::string& directory, const FilmArguments& film_arguments, bool json) {
+  const auto options = film_options(film_arguments);
+  if (!options) return complain(options.error());
+  std::optional<simulate::Film> film;
+  const auto draw = [&](const appliance::ReplayMoment& now) -> Result<void> {
+    if (!film) {
+      config::Scenario session = now.scenario;
+      session.duration_s = now.end_s;
+      auto opened = simulate::Film::open(*options, session, now.world);
+      if (!opened) return unexpected(opened.error());
+      film = std::move(*opened);
+    } else if (now.fresh) {
+      if (auto changed = film->change(now.scenario, now.world); !changed) return changed;
+    }
+    if (auto drawn = film->look(now.world, now.time_s); !drawn) return drawn;
+    return now.time_s < now.end_s ? Result<void>{} : film->finish(now.world, now.time_s, now.scenario.title);
+  };
+  const auto result = appliance::replay_session(directory, options->file.empty() ? appliance::ReplayWatch{} : draw);
   if (!result) return complain(result.error());
   const bool same = !result->complete || result->state_hash == result->recorded_hash;
   if (json)
@@ -427,41 +484,17 @@ int run_command(int argc, char** argv) {
   CLI::App* sim_verb = app.add_subcommand("sim", "physics alone, as fast as it goes, deterministic");
   sim_verb->add_option("SCENARIO", sim_arguments.scenario, "a TOML file, or a shipped scenario such as thread/catenary")
       ->required();
-  const auto named = [](const std::string& text) { return text.empty() ? "an empty name" : ""; };
   sim_verb->add_option("--out", sim_arguments.out, "folder for summary.json and the tables; made when missing")
-      ->check(named);
+      ->check(unnamed);
   sim_verb
       ->add_option("--plot", sim_arguments.plot,
                    "picture of curves, energies and twist: FILE.svg or FILE.png; its folder is made when missing")
-      ->check(named);
-  CLI::Option* film = sim_verb
-                          ->add_option("--film", sim_arguments.film,
-                                       "film strip as the microscope shows it: FILE.png; its folder is made when missing")
-                          ->check(named);
-  CLI::Option* pictures = sim_verb
-                              ->add_option("--film-pictures", sim_arguments.film_pictures,
-                                           "how many, spread evenly over the run from its start to its end")
-                              ->check(CLI::Range(std::size_t{1}, simulate::kMostFilmPictures))
-                              ->capture_default_str()
-                              ->needs(film);
-  sim_verb->add_option("--film-times", sim_arguments.film_times, "when they are taken, in s: 0,0.5,1.2")
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->excludes(pictures)
-      ->needs(film);
-  sim_verb->add_option("--film-eyes", sim_arguments.film_eyes, "left, or both side by side")
-      ->check(CLI::IsMember({"left", "both"}))
-      ->capture_default_str()
-      ->needs(film);
-  sim_verb
-      ->add_option("--film-view", sim_arguments.film_view,
-                   "the profile whose microscope it is seen through; else the tissue, or the threads, fill the picture")
-      ->check(named)
-      ->needs(film);
+      ->check(unnamed);
+  add_film_options(sim_verb, sim_arguments.film);
   sim_verb
       ->add_option("--dump-contacts", sim_arguments.dump_contacts,
                    "folder for the contact problems between strands, one file a written state; made when missing")
-      ->check(named);
+      ->check(unnamed);
   sim_verb
       ->add_option("--expect", sim_arguments.expect,
                    "exit 1 unless it ends so; repeatable: rest, holds, opens, knot=NAME")
@@ -481,7 +514,7 @@ int run_command(int argc, char** argv) {
   track_verb->add_option("--rig", track_arguments.rig, "rig file of the cameras that made the frames")->required();
   track_verb->add_option("--frames", track_arguments.frames, "folder of the recording")->required();
   track_verb->add_option("--out", track_arguments.out, "table of poses, CSV; its folder is made when missing")
-      ->check(named);
+      ->check(unnamed);
   track_verb->add_flag("--filter", track_arguments.filter, "add the filtered_* columns, the stream the picture uses");
   track_verb->add_flag("--json", track_arguments.json, "print a summary as one JSON object on standard output");
   track_verb->footer(kTrackFooter);
@@ -511,7 +544,13 @@ int run_command(int argc, char** argv) {
   CLI::App* replay_verb = app.add_subcommand("replay", "run a session's physics again from its log of samples");
   replay_verb->add_option("DIR", replay_directory, "the --out folder of a `ligature run`")->required();
   replay_verb->add_flag("--json", replay_json, "print the result as one JSON object");
-  replay_verb->footer("Example: ligature replay out/virtual");
+  FilmArguments replay_film;
+  add_film_options(replay_verb, replay_film);
+  replay_verb->footer(
+      "--film draws the session's scene, in its own time, pauses and fresh starts included.\n"
+      "Exit: 0 the same state, or the session was cut off, 1 another state, or no picture, 2 wrong folder or option.\n"
+      "Example: ligature replay out/virtual\n"
+      "Example: ligature replay out/anastomosis --film film.png --film-times 4,12,20,30,39 --film-eyes both");
 
   try {
     app.parse(argc, argv);
@@ -544,7 +583,7 @@ int run_command(int argc, char** argv) {
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, on_signal);
     return calibrate_verb.run(stop_request);
   }
-  if (*replay_verb) return replay(replay_directory, replay_json);
+  if (*replay_verb) return replay(replay_directory, replay_film, replay_json);
   return diagnose(doctor_json, doctor_cameras);
 }
 

@@ -18,7 +18,7 @@
 
 namespace ligature::appliance {
 
-Result<ReplayResult> replay_session(const std::string& directory) {
+Result<ReplayResult> replay_session(const std::string& directory, const ReplayWatch& watch) {
   const std::filesystem::path dir = directory;
   const std::filesystem::path file = dir / "session.json";
   std::ifstream in(file);
@@ -76,16 +76,23 @@ Result<ReplayResult> replay_session(const std::string& directory) {
   Scene scene(std::move(*world));
   Hands hands(followed);
   const auto step_ns = std::llround(step_s * 1e9);
+  const auto told = [&](std::uint64_t step, bool fresh) -> Result<void> {
+    if (!watch) return {};
+    const double until_s = step_s * static_cast<double>(result.steps);
+    return watch({scenarios[current], scene.world(), step_s * static_cast<double>(step), until_s, fresh});
+  };
+  if (auto seen = told(0, true); !seen) return unexpected(seen.error());
   for (std::uint64_t step = 1; step <= result.steps; ++step) {
+    bool fresh = false;
     for (; next < records->size() && (*records)[next].step == step; ++next) {
       const SampleRecord& record = (*records)[next];
       if (record.inject_non_finite) {
         scene.world().inject_non_finite();
       } else if (record.control == Control::reset || record.control == Control::next) {
-        if (record.control == Control::next) current = (current + 1) % scenarios.size();
-        auto fresh = begin();
-        if (!fresh) return unexpected(fresh.error());
-        scene.reset(*fresh);
+        if (record.control == Control::next) current = (current + 1) % scenarios.size(), fresh = true;
+        auto anew = begin();
+        if (!anew) return unexpected(anew.error());
+        scene.reset(*anew);
       } else if (record.control != Control::none) {
         scene.control(record.control);
       } else {
@@ -93,6 +100,7 @@ Result<ReplayResult> replay_session(const std::string& directory) {
       }
     }
     if (!scene.halted()) scene.world().step(hands.at(static_cast<std::int64_t>(step) * step_ns));
+    if (auto seen = told(step, fresh); !seen) return unexpected(seen.error());
   }
   auto snapshot = std::make_unique<SceneSnapshot>();
   scene.world().snapshot(*snapshot);

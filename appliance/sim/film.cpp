@@ -59,17 +59,35 @@ struct Film::State {
   SceneSnapshot scene;
   render::FilmStrip strip;
 
-  Result<void> draw(const world::World& world);
+  Result<void> show(const config::Scenario& scenario, const world::World& world);
+  Result<void> draw(const world::World& world, double time_s);
 };
 
-Result<void> Film::State::draw(const world::World& world) {
+Result<void> Film::State::show(const config::Scenario& scenario, const world::World& world) {
+  std::vector<TissueSurface> tissues = world.tissue_surfaces();
+  render::RenderParams picture = options.view ? *options.view : framed(tissues, world);
+  picture.presenter = "offscreen";
+  picture.status_overlay = false;
+  picture.vessel.present = picture.vessel.present && options.view.has_value();
+  config::show_scene(scenario, std::move(tissues), picture);
+  auto made = render::Renderer::create(picture, appliance::version_line());
+  if (!made) {
+    Error why = made.error();
+    why.message = "--film: " + why.message;
+    return unexpected(why);
+  }
+  renderer = std::move(*made);
+  return {};
+}
+
+Result<void> Film::State::draw(const world::World& world, double time_s) {
   world.snapshot(scene);
   if (renderer->render(scene) == render::Outcome::lost)
     return failure("--film: the picture was lost: run `ligature doctor` for the state of the device");
   const render::PictureView view = renderer->picture();
   const render::PictureView left{view.bgra, view.width_px / 2, view.height_px, view.stride_bytes};
-  strip.add(options.both_eyes ? view : left, fmt::format("{:.2f} s", world.time_s()));
-  shown_s = world.time_s();
+  strip.add(options.both_eyes ? view : left, fmt::format("{:.2f} s", time_s));
+  shown_s = time_s;
   return {};
 }
 
@@ -109,34 +127,26 @@ Result<Film> Film::open(const FilmOptions& options, const config::Scenario& scen
   if (auto writable = StreamedFile::open(options.file); !writable)
     return usage_error("--film " + writable.error().message);
 
-  std::vector<TissueSurface> tissues = world.tissue_surfaces();
-  render::RenderParams picture = options.view ? *options.view : framed(tissues, world);
-  picture.presenter = "offscreen";
-  picture.status_overlay = false;
-  picture.vessel.present = picture.vessel.present && options.view.has_value();
-  config::show_scene(scenario, std::move(tissues), picture);
-  auto renderer = render::Renderer::create(picture, appliance::version_line());
-  if (!renderer) {
-    Error why = renderer.error();
-    why.message = "--film: " + why.message;
-    return unexpected(why);
-  }
-  state->renderer = std::move(*renderer);
+  if (auto shown = state->show(scenario, world); !shown) return unexpected(shown.error());
   return Film(std::move(state));
 }
 
-Result<void> Film::look(const world::World& world) {
-  State& s = *state_;
-  const double now = world.time_s() + 0.5 * s.step_s;
-  if (s.next >= s.times_s.size() || now < s.times_s[s.next]) return {};
-  while (s.next < s.times_s.size() && now >= s.times_s[s.next]) ++s.next;
-  return s.draw(world);
+Result<void> Film::change(const config::Scenario& scenario, const world::World& world) {
+  return state_->show(scenario, world);
 }
 
-Result<void> Film::finish(const world::World& world, const std::string& comment) {
+Result<void> Film::look(const world::World& world, double time_s) {
   State& s = *state_;
-  if (s.next < s.times_s.size() && world.time_s() > s.shown_s)
-    if (auto drawn = s.draw(world); !drawn) return drawn;
+  const double now = time_s + 0.5 * s.step_s;
+  if (s.next >= s.times_s.size() || now < s.times_s[s.next]) return {};
+  while (s.next < s.times_s.size() && now >= s.times_s[s.next]) ++s.next;
+  return s.draw(world, time_s);
+}
+
+Result<void> Film::finish(const world::World& world, double time_s, const std::string& comment) {
+  State& s = *state_;
+  if (s.next < s.times_s.size() && time_s > s.shown_s)
+    if (auto drawn = s.draw(world, time_s); !drawn) return drawn;
   if (s.strip.empty()) return failure("--film-times: the run ended before the first picture");
   if (auto saved = s.strip.write(s.options.file, s.renderer->version_line(), comment); !saved)
     return failure(saved.error().message);

@@ -31,10 +31,12 @@ class Film {
   Film& operator=(Film&&) noexcept;
   ~Film();
 
+  /// Another scene from now on. Errors: unavailable.
+  Result<void> change(const config::Scenario& scenario, const world::World& world);
   /// At the start and after every step: draws when it is time. Errors: failure.
-  Result<void> look(const world::World& world);
+  Result<void> look(const world::World& world, double time_s);
   /// Draws the end, if it was wanted and has not come, and writes the file. Errors: failure.
-  Result<void> finish(const world::World& world, const std::string& comment);
+  Result<void> finish(const world::World& world, double time_s, const std::string& comment);
 
  private:
   struct State;

@@ -307,7 +307,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   write(0);
   if (plot_file) history.add(world, 0, false);
   if (film)
-    if (auto drawn = film->look(world); !drawn) return unexpected(drawn.error());
+    if (auto drawn = film->look(world, world.time_s()); !drawn) return unexpected(drawn.error());
   {
     Progress progress(options.progress, scenario.duration_s);
     for (std::uint64_t step = 1; step <= steps; ++step) {
@@ -338,7 +338,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
       }
       if (plot_file) history.add(world, step, false);
       if (film)
-        if (auto drawn = film->look(world); !drawn) return unexpected(drawn.error());
+        if (auto drawn = film->look(world, world.time_s()); !drawn) return unexpected(drawn.error());
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;
     }
@@ -374,7 +374,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     if (auto saved = plot_file->finish(); !saved) return failure(saved.error().message);
   }
   if (film)
-    if (auto saved = film->finish(world, scenario.title); !saved) return unexpected(saved.error());
+    if (auto saved = film->finish(world, world.time_s(), scenario.title); !saved) return unexpected(saved.error());
   if (files)
     if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
   if (plot_file)

@@ -114,6 +114,10 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
     EXPECT_TRUE(report.contains(key)) << key;
   for (const auto& file : report["outputs"]) EXPECT_TRUE(std::filesystem::exists(file.get<std::string>())) << file;
   EXPECT_EQ(ligature("replay " + out).exit_code, 0);
+  const std::filesystem::path film = std::filesystem::path(out) / "film.png";
+  EXPECT_EQ(ligature("replay " + out + " --film " + film.string() + " --film-times 0,0.1").exit_code, 0);
+  EXPECT_GT(std::filesystem::file_size(film), 10'000u);
+  EXPECT_EQ(ligature("replay " + out + " --film film.gif").exit_code, 2);
 
   std::ifstream in(out + "/samples.csv");
   std::string log(std::istreambuf_iterator<char>(in), {});

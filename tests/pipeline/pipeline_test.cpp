@@ -159,6 +159,28 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   const auto replayed = replay_session(o.out);
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+  // Who watches a replay sees every step, in the session's time: pauses and a fresh start are a part of it.
+  std::uint64_t moments = 0, fresh = 0, paused = 0;
+  double last_s = -1, world_s = -1, end_s = 0;
+  const auto watched = replay_session(o.out, [&](const ReplayMoment& now) -> Result<void> {
+    EXPECT_GT(now.time_s, last_s);
+    last_s = now.time_s;
+    end_s = now.end_s;
+    paused += now.world.time_s() == world_s ? 1 : 0;
+    world_s = now.world.time_s();
+    fresh += now.fresh ? 1 : 0;
+    ++moments;
+    return {};
+  });
+  ASSERT_TRUE(watched) << watched.error().message;
+  EXPECT_EQ(watched->state_hash, replayed->state_hash);
+  EXPECT_EQ(moments, watched->steps + 1);
+  EXPECT_EQ(fresh, 1u);
+  EXPECT_GT(paused, 0u);
+  EXPECT_EQ(last_s, end_s);
+  const auto refused = replay_session(o.out, [](const ReplayMoment&) -> Result<void> { return failure("enough"); });
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "enough");
   // The log without its controls is another session: where physics keeps up, and makes steps between them.
   if (!kKeepsRealTime) return;
   std::ifstream in(o.out / "samples.csv");
