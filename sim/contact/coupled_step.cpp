@@ -189,6 +189,8 @@ void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   for (std::size_t j = 0; j < on_soft.size(); ++j) visit(on_soft[j].contact, Row{j, Row::Of::soft});
   std::vector<StrandContact>& in = rings_.contacts();
   for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
+  std::vector<StrandContact>& along = rings_.struts();
+  for (std::size_t j = 0; j < along.size(); ++j) visit(along[j], Row{j, Row::Of::strut});
   std::vector<BodyContact>& by = tools_.contacts();
   for (std::size_t j = 0; j < by.size(); ++j) visit(by[j].contact, Row{j, Row::Of::tool});
   std::vector<TissueContact>& on = tissue_contacts_.contacts();
@@ -380,12 +382,14 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     const bool is_stop = row.of == Row::Of::tissue
                              ? tissue_contacts_.contacts()[row.contact].kind == TissueContact::Kind::stop
                              : c.kind == StrandContact::Kind::stop;
-    const bool on_soft = row.of != Row::Of::strands && !is_stop && bodies_.soft_of(c.pair.edge_b);
+    const bool between = c.pair.strand_b != kNoStrand;
+    const bool on_soft = !between && !is_stop && bodies_.soft_of(c.pair.edge_b);
     q[0] = left - (on_soft && c.gap < 0 ? (1 - recovered_) * c.gap : 0.0);
     f = axes.transpose() * c.force;
     const bool at_point =
         row.of == Row::Of::soft && soft_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
+             : row.of == Row::Of::strut        ? 0.0
              : row.of == Row::Of::tool         ? settings.tool_friction
              : row.of == Row::Of::tissue       ? settings.tissue_friction
              : c.pair.edge_b >= bodies_.tools  ? settings.tool_thread_friction
@@ -530,8 +534,8 @@ void CoupledStep::add_soft_coupling() noexcept {
     if (!body) continue;
     soft_coupling_.begin(*body);
     for (std::size_t i = 0; i < rows_.size(); ++i) {
-      if (rows_[i].of == Row::Of::strands) continue;
       const StrandContact& c = chosen_[i];
+      if (c.pair.strand_b != kNoStrand) continue;
       if (rows_[i].of == Row::Of::tissue && c.pair.edge_a == b)
         soft_coupling_.touch(i, tissue_contacts_.contacts()[rows_[i].contact].of, 1);
       if (c.pair.edge_b == b) soft_coupling_.touch(i, c.on, -1);
@@ -579,7 +583,7 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
   visit_contacts([&](const StrandContact& c, const Row& row) {
     if (row.of == Row::Of::tool || row.of == Row::Of::tissue || (c.gap > margin && c.force.isZero(0))) return;
     mark(c.pair.strand_a, c.pair.edge_a);
-    if (row.of == Row::Of::strands) mark(c.pair.strand_b, c.pair.edge_b);
+    if (c.pair.strand_b != kNoStrand) mark(c.pair.strand_b, c.pair.edge_b);
   });
   return worst;
 }

@@ -148,7 +148,7 @@ class CoupledStep {
 
  private:
   struct Row {
-    enum class Of : std::uint8_t { strands, body, soft, ring, tool, tissue };
+    enum class Of : std::uint8_t { strands, body, soft, ring, strut, tool, tissue };
     std::size_t contact = 0;  ///< in contacts_, body_contacts_, soft_contacts_, rings_, tools_ or tissue_contacts_
     Of of = Of::strands;
   };
@@ -161,6 +161,7 @@ class CoupledStep {
     if (row.of == Row::Of::tissue) return tissue_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::body) return body_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::soft) return soft_contacts_.contacts()[row.contact].contact;
+    if (row.of == Row::Of::strut) return rings_.struts()[row.contact];
     return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
   /// visit(contact, row) for those between strands, then for those with bodies, rigid and soft, then for rings, tools,

@@ -15,6 +15,7 @@ constexpr double kMostStride = 1;        // of one of them [edges]
 constexpr double kSamePlace = 1e-12;     // [edges]
 constexpr double kAbout = 4;             // of the width of a hole: so far a strand may lie obliquely in its rim
 constexpr double kPassageKept = 0.5;     // so far a strand runs before its passages follow [edges]
+constexpr double kStretched = 0.8;       // of a strand's length in a wall its ends there are apart at least
 constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
 
 StrandContact untouched(const Ring& r) {
@@ -24,6 +25,20 @@ StrandContact untouched(const Ring& r) {
   c.normal.setZero();
   c.on = r.on;
   return c;
+}
+
+StrandContact idle_strut(std::uint32_t strand) {
+  StrandContact c;
+  c.pair = {strand, 0, strand, 0};
+  c.gap = 1e9;
+  return c;
+}
+
+// Rest length from the first vertex to the place u [mm].
+double length_to(const Strand& s, double u) {
+  const double edge = std::min(std::floor(u), static_cast<double>(s.edges() - 1));
+  const auto e = static_cast<std::size_t>(edge);
+  return (s.node ? s.node[e] * s.rest_length : edge * s.rest_length) + (u - edge) * s.length_of(e);
 }
 
 Vector3d centre_of(const Ring& r, const Bodies& bodies) {
@@ -55,12 +70,14 @@ double nearest_from(const Strand& s, double u, const Vector3d& p) {
 Rings::Rings(std::size_t most) {
   list_.reserve(most);
   contacts_.reserve(most);
+  struts_.reserve(most);
   passages_.reserve(most);
 }
 
 void Rings::renew() noexcept {
   contacts_.clear();
-  for (const Ring& r : list_) contacts_.push_back(untouched(r));
+  struts_.clear();
+  for (const Ring& r : list_) contacts_.push_back(untouched(r)), struts_.push_back(idle_strut(r.strand));
   order();
 }
 
@@ -71,6 +88,7 @@ bool Rings::add(const Ring& ring) noexcept {
     if (list_[i].channel == ring.channel) at = i + 1;
   list_.insert(list_.begin() + static_cast<std::ptrdiff_t>(at), ring);
   contacts_.insert(contacts_.begin() + static_cast<std::ptrdiff_t>(at), untouched(ring));
+  struts_.insert(struts_.begin() + static_cast<std::ptrdiff_t>(at), idle_strut(ring.strand));
   if (at > 0 && paired(at - 1)) order_pair(at - 1);
   return true;
 }
@@ -96,10 +114,12 @@ void Rings::clear_left() noexcept {
     for (const Ring& other : list_) all = all && (other.channel != list_[i].channel || other.left);
     if (all) continue;
     list_[kept] = list_[i];
+    struts_[kept] = struts_[i];
     contacts_[kept++] = contacts_[i];
   }
   list_.resize(kept);
   contacts_.resize(kept);
+  struts_.resize(kept);
 }
 
 bool Rings::on(std::uint32_t strand) const noexcept {
@@ -155,6 +175,7 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
     else if (c.normal.isZero(0))
       c.normal = along.unitOrthogonal();
   }
+  for (std::size_t i = 0; i < list_.size(); ++i) follow_strut(i, strands);
   if (keep) return;
   passages_.clear();
   for (Ring& r : list_) r.passed_at = r.u;
@@ -179,6 +200,30 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
       passages_.push_back({r.strand, r.body, -1, r.u + wide, about});
     }
   }
+}
+
+void Rings::follow_strut(std::size_t first, const Strand* strands) noexcept {
+  Ring& r = list_[first];
+  StrandContact& c = struts_[first];
+  const Strand& s = strands[r.strand];
+  const bool is_one = paired(first) && !r.left && !list_[first + 1].left && list_[first + 1].strand == r.strand;
+  if (is_one && !s.closed) {
+    const double near = std::min(r.u, list_[first + 1].u), far = std::max(r.u, list_[first + 1].u);
+    const Vector3d apart = curve_at(s, far).p - curve_at(s, near).p;
+    const double length = length_to(s, far) - length_to(s, near), straight = apart.norm();
+    if (length > 2 * s.radius && straight > 1e-3 * length) {
+      const auto last = static_cast<double>(s.edges() - 1);
+      const double edge_a = std::min(std::floor(far), last), edge_b = std::min(std::floor(near), last);
+      c.pair = {r.strand, static_cast<std::uint32_t>(edge_a), r.strand, static_cast<std::uint32_t>(edge_b)};
+      c.sa = far - edge_a, c.sb = near - edge_b;
+      c.normal = apart / straight;
+      if (r.straight == 0) r.straight = std::min(1.0, straight / length);
+      c.gap = straight - kStretched * r.straight * length;
+      c.force = std::max(0.0, c.normal.dot(c.force)) * c.normal;
+      return;
+    }
+  }
+  c = idle_strut(r.strand);
 }
 
 Rings::Stiffness Rings::stiffness(std::size_t ring, const Strand* strands) const noexcept {
@@ -206,6 +251,7 @@ void Rings::add_to(StateHash& hash) const noexcept {
   for (std::size_t i = 0; i < list_.size(); ++i) {
     hash.add(list_[i].u);
     for (const double f : contacts_[i].force) hash.add(f);
+    for (const double f : struts_[i].force) hash.add(f);
   }
 }
 

@@ -13,9 +13,15 @@
 /// to them.
 ///
 /// Between the two rings of a channel, and from a single one to the strand's end, a strand is inside the wall: there it
-/// has no contact with the surface (Passage).
-/// Differs from the thesis (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes
-/// on through the wall with its stiffness, and tension on both sides differs by friction.
+/// has no contact with the surface (Passage), and no room to gather: between its two places in the rings, c(u1) and
+/// c(u2), it stays about as long as the way,
+///
+///   |c(u1) - c(u2)| >= kStretched chord/length (length between)
+///
+/// without friction, chord/length as the channel was made: a curved needle leaves a curved one. What is thicker than a
+/// hole, a knot, would else run into the wall from one side and not come out on the other. Differs from the thesis
+/// (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes on through the wall with
+/// its stiffness, and tension on both sides differs by friction.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
@@ -41,6 +47,7 @@ struct Ring {
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
   double passed_at = 0;  ///< u that passages() are for
+  double straight = 0;   ///< of a channel's first: chord over length as it was made; 0 before that
   bool ahead = false;    ///< nearer to the strand's first vertex than the other of its channel, however that is crushed
 };
 
@@ -98,6 +105,10 @@ class Rings {
   /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
+  /// What keeps a strand stretched between the rings of a channel: one a ring, of which the first of each two is meant
+  /// and the others are far from touching. Between two places of the strand, the farther one first.
+  std::vector<StrandContact>& struts() noexcept { return struts_; }
+  const std::vector<StrandContact>& struts() const noexcept { return struts_; }
   /// How the force of a contact turns with what moves, linearised: what adds to the stiffness matrix of strand and body
   /// is `round` along axis 1 and, in (motion along axis 2; change of the curve's slope against the normal, c' . -n), a
   /// symmetric 2x2 matrix. Second derivative of |c(u) - p| times the normal force, u where it is least. [uN/mm]
@@ -117,9 +128,10 @@ class Rings {
   bool other_open(std::size_t ring) const noexcept;  // of its channel
   bool paired(std::size_t ring) const noexcept;      // with the next
   void order_pair(std::size_t first) noexcept;       // ... which it is, of a channel
+  void follow_strut(std::size_t first, const Strand* strands) noexcept;
 
   std::vector<Ring> list_;
-  std::vector<StrandContact> contacts_;
+  std::vector<StrandContact> contacts_, struts_;
   std::vector<Passage> passages_;
 };
 

@@ -87,6 +87,7 @@ void World::State::solve_together(StepReport& report) noexcept {
     coupled[0].tissues().contacts().clear();
     coupled[0].stops().clear();
     for (contact::StrandContact& c : coupled[0].rings().contacts()) c.force.setZero();
+    for (contact::StrandContact& c : coupled[0].rings().struts()) c.force.setZero();
     return;
   }
   report.residual = out.residual;

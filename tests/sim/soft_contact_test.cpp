@@ -667,6 +667,28 @@ TEST(Rings, HoldTheThreadWithinTheHole) {
   }
 }
 
+// Drawn in from both sides it would fold up in there, where it meets nothing: so a knot once ran into a wall.
+TEST(Rings, AStrandHasNoRoomToGatherBetweenTheRingsOfAChannel) {
+  Channel c(0.3, 1e9, 0.1, 0.05);
+  const auto& rings = c.coupled.rings().list();
+  const auto inside = [&] { return (rings[1].u - rings[0].u) * c.thread.model.rest_length; };
+  c.step();
+  EXPECT_NEAR(inside(), 2, 1e-2);
+  for (int i = 0; i < 40; ++i) {
+    std::vector<Vector3d>& load = c.thread.drive.load;
+    load.assign(load.size(), Vector3d::Zero());
+    load[static_cast<std::size_t>(rings[0].u) + 3].z() = -5000;
+    load[static_cast<std::size_t>(rings[1].u) - 2].z() = 5000;
+    c.step();
+    EXPECT_LT(inside(), 2 / 0.8 * 1.01);
+  }
+  EXPECT_GT(inside(), 2 / 0.8 * 0.99);
+  // It bears what draws the strand in, but for what the strand's bends do.
+  const StrandContact& strut = c.coupled.rings().struts()[0];
+  EXPECT_NEAR(strut.normal.dot(strut.force), 5000, 500);
+  EXPECT_TRUE(c.coupled.rings().struts()[1].force.isZero(0));
+}
+
 // Against second differences of the distance, for motions of strand and body in all directions.
 TEST(Rings, TheForceOfARimTurnsAsTheSecondDerivativeOfTheDistanceSays) {
   SprungMesh body(drum(2, 1, 12), 1000, 10);

@@ -203,7 +203,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
         return sight.short_end(at, right, left, take)
 
     # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off them.
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.9 if granny else 1.2,
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.9 if granny else 1.25,
               deep=0.5 if granny else 0.3)
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
     hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
@@ -234,15 +234,17 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t += 0.45
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
-    hands.move_left(t + 0.3, t + 1.1, add(hands.swage, (EASE - SLACKENED, 0.0, 0.0)))
+    # The granny's long end would hang behind the vessel: kept straighter, and cut further from it.
+    slackened, cut_at = (0.6, 8.0) if granny else (SLACKENED, CUT_AT)
+    hands.move_left(t + 0.3, t + 1.1, add(hands.swage, (EASE - slackened, 0.0, 0.0)))
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
     t += 1.3
     right.stay(t)
     left.stay(t)
-    at, tail = sight.long_end(t, right, left, CUT_AT)
+    at, tail = sight.long_end(t, right, left, cut_at)
     hands.move_right(t, t + 0.8, (at[0], -5.0, at[2]), 0.4, facing(tail))
     t += 0.8
-    hands.look(t, 0.6, CUT_AT, at, end="last")
+    hands.look(t, 0.6, cut_at, at, end="last")
     hands.move_right(t, t + 0.6, (at[0], at[1] + 1.4, at[2]))
     t += 0.65
     hands.move_right(t, t + 0.3, hands.tip, SHUT)
