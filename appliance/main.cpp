@@ -548,7 +548,7 @@ int run_command(int argc, char** argv) {
   add_film_options(replay_verb, replay_film);
   replay_verb->footer(
       "--film draws the session's scene, in its own time, pauses and fresh starts included.\n"
-      "Exit: 0 the same state, or the session was cut off, 1 another state, or no picture, 2 wrong folder or option.\n"
+      "Exit: 0 the same state, or the session was cut off, 1 another state, 2 wrong folder or option, or nothing that draws.\n"
       "Example: ligature replay out/virtual\n"
       "Example: ligature replay out/anastomosis --film film.png --film-times 4,12,20,30,39 --film-eyes both");
 

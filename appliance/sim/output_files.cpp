@@ -130,12 +130,6 @@ std::vector<std::string> thread_names(const world::World& world) {
   return out;
 }
 
-bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k) {
-  return std::any_of(rings.begin(), rings.end(), [&](const world::RingMeasure& other) {
-    return other.suture == rings[k].suture && other.s_mm < rings[k].s_mm;
-  });
-}
-
 std::string csv_field(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string quoted = "\"";
@@ -218,14 +212,10 @@ void OutputFiles::write_state(const world::World& world, const world::WorldParam
                            other, strand ? c.other_s_mm : 0.0, c.gap_mm, mn(c.normal_force), mn(c.friction_force),
                            c.sliding ? "slip" : "stick");
   }
-  const auto rings = world.rings();
-  for (std::size_t k = 0; k < rings.size(); ++k) {
-    const world::RingMeasure& r = rings[k];
-    files_[sutures].print("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", t_s, r.suture,
-                          is_exit(rings, k) ? "exit" : "entry", names[r.thread],
-                          csv_field(params.tissues[r.tissue].name), r.s_mm, r.place.x, r.place.y, r.place.z,
-                          mn(r.force.x), mn(r.force.y), mn(r.force.z), r.sliding ? 1 : 0, r.left ? 1 : 0);
-  }
+  for (const world::RingMeasure& r : world.rings())
+    files_[sutures].print("{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", t_s, r.suture, r.exit ? "exit" : "entry",
+                          names[r.thread], csv_field(params.tissues[r.tissue].name), r.s_mm, r.place.x, r.place.y,
+                          r.place.z, mn(r.force.x), mn(r.force.y), mn(r.force.z), r.sliding ? 1 : 0, r.left ? 1 : 0);
 }
 
 void OutputFiles::write_timing(std::uint64_t step, double t_s, const StageTimes& times, const StepReport& report) {

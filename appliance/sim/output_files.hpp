@@ -57,8 +57,6 @@ std::string place_name(const world::Place& place);
 std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& params);
 /// The pieces of a thread that was cut share its name; the later ones become NAME#2, NAME#3, ...
 std::vector<std::string> thread_names(const world::World& world);
-/// Whether this hole is the second one of its suture along the thread.
-bool is_exit(const std::vector<world::RingMeasure>& rings, std::size_t k);
 /// Quoted where a comma, a quote or a line break asks for it.
 std::string csv_field(std::string_view text);
 

@@ -202,9 +202,9 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   }
   if (!params_.tissues.empty()) {
     const auto rings = world.rings();
-    for (std::size_t k = 0; k < rings.size(); ++k) {
-      double& peak = ring_peaks_[{rings[k].suture, is_exit(rings, k)}];
-      peak = std::max(peak, norm(rings[k].force));
+    for (const world::RingMeasure& r : rings) {
+      double& peak = ring_peaks_[{r.suture, r.exit}];
+      peak = std::max(peak, norm(r.force));
     }
   }
   topology_.add(world.time_s(), params_.step_s, report, passed);
@@ -269,10 +269,9 @@ json Statistics::sutures(const world::World& world, const world::WorldParams& pa
   const auto names = thread_names(world);
   for (std::size_t k = 0; k < rings.size(); ++k) {
     const world::RingMeasure& r = rings[k];
-    const bool exit = is_exit(rings, k);
-    const auto peak = ring_peaks_.find({r.suture, exit});
+    const auto peak = ring_peaks_.find({r.suture, r.exit});
     all.push_back({{"suture", r.suture},
-                   {"hole", exit ? "exit" : "entry"},
+                   {"hole", r.exit ? "exit" : "entry"},
                    {"thread", names[r.thread]},
                    {"tissue", params.tissues[r.tissue].name},
                    {"s_mm", r.s_mm},

@@ -164,8 +164,8 @@ class CoupledStep {
     if (row.of == Row::Of::strut) return rings_.struts()[row.contact];
     return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
-  /// visit(contact, row) for those between strands, then for those with bodies, rigid and soft, then for rings, tools,
-  /// tissues.
+  /// visit(contact, row) for those between strands, then for those with bodies, rigid and soft, then for rings, struts,
+  /// tools, tissues.
   template <class Visit>
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>

@@ -54,7 +54,7 @@ class TriangleMesh {
   Nearest nearest(const Vector3d& p, double within) const noexcept;
   bool inside(const Vector3d& p) const noexcept;
   /// How often it winds round the place: once inside, not at all outside, by the solid angles of all its triangles
-  /// [van Oosterom 1983]. @rt O(triangles)
+  /// [Oosterom 1983]. @rt O(triangles)
   double winding(const Vector3d& p) const noexcept;
   /// The nearest point for a segment p..q: its distance is not signed, 0 where it goes through the surface.
   Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;

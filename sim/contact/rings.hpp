@@ -13,15 +13,15 @@
 /// to them.
 ///
 /// Between the two rings of a channel, and from a single one to the strand's end, a strand is inside the wall: there it
-/// has no contact with the surface (Passage), and no room to gather: between its two places in the rings, c(u1) and
-/// c(u2), it stays about as long as the way,
+/// has no contact with the surface (Passage). Between two rings an open strand has no room to gather either: its places
+/// in them, c(u1) and c(u2), stay about as far apart as it is long,
 ///
 ///   |c(u1) - c(u2)| >= kStretched chord/length (length between)
 ///
-/// without friction, chord/length as the channel was made: a curved needle leaves a curved one. What is thicker than a
-/// hole, a knot, would else run into the wall from one side and not come out on the other. Differs from the thesis
-/// (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes on through the wall with
-/// its stiffness, and tension on both sides differs by friction.
+/// without friction; chord/length once the channel is longer than the strand is thick: a curved needle leaves a curved
+/// one. Else a hole that slides over what is thicker than itself, a knot, would lay that in the wall.
+/// Differs from the thesis (3.5.2: no vertices inside, a spring through both piercing points) in that the strand goes
+/// on through the wall with its stiffness, and tension on both sides differs by friction.
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
@@ -47,7 +47,7 @@ struct Ring {
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
   double passed_at = 0;  ///< u that passages() are for
-  double straight = 0;   ///< of a channel's first: chord over length as it was made; 0 before that
+  double straight = 0;   ///< of a channel's first: chord over length, once it is longer than thick; 0 before that
   bool ahead = false;    ///< nearer to the strand's first vertex than the other of its channel, however that is crushed
 };
 
@@ -86,7 +86,7 @@ class Rings {
  public:
   explicit Rings(std::size_t most);
 
-  /// The rings, with what is known of them; the two of a channel side by side. Whoever changes the list calls forget().
+  /// The rings, with what is known of them; the two of a channel side by side. Whoever changes the list calls renew().
   std::vector<Ring>& list() noexcept { return list_; }
   const std::vector<Ring>& list() const noexcept { return list_; }
   /// Contacts are those of the list anew, without forces.
@@ -106,7 +106,8 @@ class Rings {
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }
   /// What keeps a strand stretched between the rings of a channel: one a ring, of which the first of each two is meant
-  /// and the others are far from touching. Between two places of the strand, the farther one first.
+  /// and the others are far from touching. Between two places of the strand, the farther one first; the gap is between
+  /// centrelines.
   std::vector<StrandContact>& struts() noexcept { return struts_; }
   const std::vector<StrandContact>& struts() const noexcept { return struts_; }
   /// How the force of a contact turns with what moves, linearised: what adds to the stiffness matrix of strand and body

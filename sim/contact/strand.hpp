@@ -95,7 +95,7 @@ struct StrandContact {
   /// slope: no contact, but how the direction of strand a at the place of one turns (Coupling). stop: its place is on
   /// the polyline of a, where a guard stopped it (stops.hpp).
   enum class Kind : std::uint8_t { beside, crossing, slope, stop };
-  EdgePair pair;          ///< where the two places are: of one strand, b may be before a only in a ring
+  EdgePair pair;          ///< where the two places are: of one strand, b is before a only in a ring, and of a strut
   double sa = 0, sb = 0;  ///< along their edges, in [0, 1]
   Kind kind = Kind::crossing;
   Vector3d normal{0, 0, 1};  ///< unit, from b to a, keeps its side while the pair stays near              W

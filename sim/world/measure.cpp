@@ -252,6 +252,8 @@ std::vector<RingMeasure> World::rings() const {
     m.force = from_eigen(rings.contacts()[i].force);
     m.sliding = rings.contacts()[i].sliding;
     m.left = r.left;
+    const auto is_mate = [&](std::size_t k) { return k < rings.list().size() && rings.list()[k].channel == r.channel; };
+    m.exit = is_mate(i + 1) || is_mate(i - 1) ? !r.ahead : !r.to_last;
     out.push_back(m);
   }
   return out;

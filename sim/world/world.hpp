@@ -83,6 +83,7 @@ struct RingMeasure {
   Vec3 place;                          ///< its centre, W [mm]
   Vec3 force;                          ///< on the thread, W [uN]
   bool sliding = false, left = false;  ///< left: the thread's end has slid out of it
+  bool exit = false;                   ///< the thread, along its length, leaves the wall there
 };
 
 /// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends of an open thread. (vertices)

@@ -225,7 +225,13 @@ TEST_F(Pipeline, TheNextExerciseComesAndAllIsReplayedBitForBit) {
     EXPECT_GE(report["picture"]["made"], 3);
     EXPECT_FALSE(report.contains("exercise")) << "it ended in a scene that has none";
   }
-  const auto replayed = replay_session(o.out);
+  int fresh = 0;
+  const auto replayed = replay_session(o.out, [&](const ReplayMoment& now) -> Result<void> {
+    fresh += now.fresh ? 1 : 0;
+    EXPECT_EQ(now.scenario.title == "A stitch", fresh == 2);
+    return {};
+  });
+  EXPECT_TRUE(fresh == 3 || !kKeepsRealTime) << fresh << ": the first scene, and one for every next";
   ASSERT_TRUE(replayed) << replayed.error().message;
   EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
 }
