@@ -176,7 +176,7 @@ TEST_F(Pipeline, ControlsAreReplayedBitForBit) {
   EXPECT_EQ(watched->state_hash, replayed->state_hash);
   EXPECT_EQ(moments, watched->steps + 1);
   EXPECT_EQ(fresh, 1u);
-  EXPECT_GT(paused, 0u);
+  EXPECT_TRUE(paused > 0 || !kKeepsRealTime);  // else it pauses and starts between two steps
   EXPECT_EQ(last_s, end_s);
   const auto refused = replay_session(o.out, [](const ReplayMoment&) -> Result<void> { return failure("enough"); });
   ASSERT_FALSE(refused);
