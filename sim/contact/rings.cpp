@@ -10,12 +10,14 @@
 namespace ligature::contact {
 namespace {
 
-constexpr int kMostSteps = 30;           // of Newton's method for the place in a ring
-constexpr double kMostStride = 1;        // of one of them [edges]
-constexpr double kSamePlace = 1e-12;     // [edges]
-constexpr double kAbout = 4;             // of the width of a hole: so far a strand may lie obliquely in its rim
-constexpr double kPassageKept = 0.5;     // so far a strand runs before its passages follow [edges]
-constexpr double kStretched = 0.8;       // of a strand's length in a wall its ends there are apart at least
+constexpr int kMostSteps = 30;        // of Newton's method for the place in a ring
+constexpr double kMostStride = 1;     // of one of them [edges]
+constexpr double kSamePlace = 1e-12;  // [edges]
+constexpr double kAbout = 4;          // of the width of a hole: so far a strand may lie obliquely in its rim
+constexpr double kPassageKept = 0.5;  // so far a strand runs before its passages follow [edges]
+// Of a strand's length in a wall its ends there are apart at least. Ours to choose: the rest is for bends at the rims;
+// a turn of a knot of 10-0 is 0.08 mm and more, a fifth of what lies in a wall of 0.1 mm some 0.03.
+constexpr double kStretched = 0.8;
 constexpr double kLeastClearance = 0.2;  // of the strand's radius, however tight the hole
 
 StrandContact untouched(const Ring& r) {
