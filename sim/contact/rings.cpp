@@ -36,13 +36,6 @@ StrandContact idle_strut(std::uint32_t strand) {
   return c;
 }
 
-// Rest length from the first vertex to the place u [mm].
-double length_to(const Strand& s, double u) {
-  const double edge = std::min(std::floor(u), static_cast<double>(s.edges() - 1));
-  const auto e = static_cast<std::size_t>(edge);
-  return (s.node ? s.node[e] * s.rest_length : edge * s.rest_length) + (u - edge) * s.length_of(e);
-}
-
 Vector3d centre_of(const Ring& r, const Bodies& bodies) {
   const SoftBody& body = *bodies.soft_of(r.body);
   Vector3d centre = Vector3d::Zero();
@@ -212,7 +205,7 @@ void Rings::follow_strut(std::size_t first, const Strand* strands) noexcept {
   if (is_one && !s.closed) {
     const double near = std::min(r.u, list_[first + 1].u), far = std::max(r.u, list_[first + 1].u);
     const Vector3d apart = curve_at(s, far).p - curve_at(s, near).p;
-    const double length = length_to(s, far) - length_to(s, near), straight = apart.norm();
+    const double length = s.arc_at(far) - s.arc_at(near), straight = apart.norm();
     if (length > 2 * s.radius && straight > 1e-3 * length) {
       const auto last = static_cast<double>(s.edges() - 1);
       const double edge_a = std::min(std::floor(far), last), edge_b = std::min(std::floor(near), last);
@@ -247,6 +240,22 @@ Eigen::Matrix3d Rings::axes(std::size_t ring, const Strand* strands) const noexc
   axes.col(1) = along.cross(n).normalized();
   axes.col(2) = n.cross(axes.col(1));
   return axes;
+}
+
+void Rings::regrade(std::uint32_t strand, std::span<const EdgeMove> moves) noexcept {
+  const auto move = [&](double& u) {
+    const auto edge = std::min(static_cast<std::size_t>(std::max(u, 0.0)), moves.size() - 1);
+    const EdgeMove& m = moves[edge];
+    u = m.edge + m.offset + m.scale * (u - static_cast<double>(edge));
+  };
+  for (std::size_t i = 0; i < list_.size(); ++i) {
+    Ring& r = list_[i];
+    if (r.strand != strand) continue;
+    move(r.u);
+    move(r.passed_at);
+    contacts_[i].pair.edge_a = static_cast<std::uint32_t>(std::max(r.u, 0.0));
+    contacts_[i].sa = r.u - contacts_[i].pair.edge_a;
+  }
 }
 
 void Rings::add_to(StateHash& hash) const noexcept {

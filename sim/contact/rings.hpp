@@ -25,6 +25,7 @@
 #include <Eigen/Core>
 #include <algorithm>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/base/hash.hpp"
@@ -95,6 +96,9 @@ class Rings {
   bool add(const Ring& ring) noexcept;
   /// Which of a channel's two rings is ahead, by where the strand is in them now.
   void order() noexcept;
+  /// A strand has been divided anew, places move with it; passages do in the next follow() of a step that begins.
+  /// @param moves of each edge of before
+  void regrade(std::uint32_t strand, std::span<const EdgeMove> moves) noexcept;
   /// Forgets the channels whose rings are all left.
   void clear_left() noexcept;
 

@@ -56,6 +56,13 @@ struct Strand {
   }
   /// Rest length of an edge [mm].
   double length_of(std::size_t edge) const { return node ? (node[edge + 1] - node[edge]) * rest_length : rest_length; }
+  /// Rest length from the first vertex to the place u, in edges from there [mm].
+  double arc_at(double u) const {
+    if (!node) return u * rest_length;
+    const std::size_t last = edges() - 1;
+    const std::size_t edge = u < static_cast<double>(last) ? static_cast<std::size_t>(u) : last;
+    return (node[edge] + (u - static_cast<double>(edge)) * (node[edge + 1] - node[edge])) * rest_length;
+  }
   /// From the end of `edge` to the beginning of `other`, a later one, in rest lengths [mm].
   double arc_between(std::size_t edge, std::size_t other) const {
     return (node ? node[other] - node[edge + 1] : static_cast<double>(other - edge) - 1) * rest_length;
@@ -65,6 +72,13 @@ struct Strand {
     if (node) return (node[vertices] - node[other + 1] + node[edge]) * rest_length;
     return (static_cast<double>(vertices) - static_cast<double>(other - edge) - 1) * rest_length;
   }
+};
+
+/// Where an edge of before went when its strand was divided anew: the place s of it is now on edge + floor(u), at what
+/// is left of u = offset + scale s.
+struct EdgeMove {
+  std::uint32_t edge = 0;
+  double offset = 0, scale = 1;
 };
 
 /// From edge to edge along the thread that both strands were cut from: 1 where they shared a vertex. Very many where

@@ -32,13 +32,6 @@
 
 namespace ligature::contact {
 
-/// Where an edge of before went when its strand was divided anew: the place s of it is now on edge + floor(u), at what
-/// is left of u = offset + scale s.
-struct EdgeMove {
-  std::uint32_t edge = 0;
-  double offset = 0, scale = 1;
-};
-
 class StrandContacts {
  public:
   StrandContacts(std::size_t most_edges, std::size_t most_contacts);

@@ -57,6 +57,8 @@ struct RodModel {
   double rest_arc(std::size_t vertex) const {
     return (graded() ? node[vertex] : static_cast<double>(vertex)) * rest_length;
   }
+  /// Likewise to a place on an edge, s in 0..1.
+  double rest_arc(std::size_t edge, double s) const { return rest_arc(edge) + s * edge_length(edge); }
   double whole_length() const { return (graded() ? node.back() : static_cast<double>(edges())) * rest_length; }
   double edge_length(std::size_t edge) const {
     return graded() ? (node[edge + 1] - node[edge]) * rest_length : rest_length;

@@ -124,6 +124,8 @@ void World::State::ask(std::uint32_t thread, bool of_shape) noexcept {
     near(c.pair.strand_a, c.pair.edge_a, c.sa, c.force.norm());
     near(c.pair.strand_b, c.pair.edge_b, c.sb, c.force.norm());
   }
+  for (const contact::StrandContact& c : coupled[0].rings().contacts())
+    near(c.pair.strand_a, c.pair.edge_a, c.sa, c.force.norm());
 }
 
 /// Marks edges that are longer than allowed, and those beside them that would be more than twice as long as they.
@@ -149,8 +151,9 @@ std::size_t World::State::choose_divisions(std::uint32_t thread) noexcept {
   return count;
 }
 
-/// Tells all that names a vertex of the thread its new number. @param now of every vertex of before, or kGone
-void World::State::renumber(std::uint32_t thread, const std::uint32_t* now) noexcept {
+/// Tells all that names a vertex of the thread its new number. @param now of every vertex of before, or kGone;
+/// @param edges of before
+void World::State::renumber(std::uint32_t thread, const std::uint32_t* now, std::size_t edges) noexcept {
   Thread& t = threads[thread];
   ++t.division;
   for (Clamp& c : t.clamps) c.vertex = now[c.vertex];
@@ -162,6 +165,7 @@ void World::State::renumber(std::uint32_t thread, const std::uint32_t* now) noex
   }
   contact::StrandContacts& contacts = coupled[0].contacts();
   contacts.regrade(thread, adapting.moves.data());
+  coupled[0].rings().regrade(thread, {adapting.moves.data(), edges});
   double sum = 0, touches = 0;
   for (const contact::StrandContact& c : contacts.contacts()) {
     if (c.force.isZero(0)) continue;
@@ -218,7 +222,7 @@ void World::State::divide(std::uint32_t thread, std::size_t count) noexcept {
   if (m.closed) m.node[n] = round;
   state.twist.set_nodes(m.node);
   weigh(t);
-  renumber(thread, adapting.new_vertex.data());
+  renumber(thread, adapting.new_vertex.data(), edges);
 }
 
 /// Pairs of edges that are two halves, longer than need be, with nothing on the vertex between them. Marks that vertex.
@@ -350,7 +354,7 @@ void World::State::join(std::uint32_t thread) noexcept {
   t.slots.resize(n);
   state.twist.set_nodes(m.node);
   weigh(t);
-  renumber(thread, adapting.new_vertex.data());
+  renumber(thread, adapting.new_vertex.data(), edges);
 }
 
 // Adding vertices on the straight and taking them from it changes no shape. What moves in between (new ones to the

@@ -30,16 +30,14 @@ void World::facts(SceneFacts& out) const noexcept {
   for (std::size_t i = 0; i < rings.list().size(); ++i) {
     const contact::Ring& r = rings.list()[i];
     if (r.left) continue;
-    const rod::RodModel& model = s.threads[r.strand].model;
-    const double edge = std::min(std::floor(r.u), static_cast<double>(model.edges() - 1));
-    const auto e = static_cast<std::size_t>(edge);
+    const contact::StrandContact& rim = rings.contacts()[i];
     const std::size_t tissue = r.body - rigid;
     out.holes.push_back({.thread = r.strand,
                          .tissue = static_cast<std::uint32_t>(tissue),
                          .stitch = r.channel,
                          .wall = wall_of(s.tissues[tissue].model().surface[r.on.triangle].part),
-                         .s_mm = model.rest_arc(e) + (r.u - edge) * model.edge_length(e),
-                         .force = rings.contacts()[i].force.norm()});
+                         .s_mm = s.threads[r.strand].model.rest_arc(rim.pair.edge_a, rim.sa),
+                         .force = rim.force.norm()});
   }
   for (std::size_t f = 0; f < kInstruments; ++f) {
     FactJaws& jaws = out.jaws[f] = {};

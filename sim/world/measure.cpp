@@ -124,8 +124,7 @@ std::vector<ContactMeasure> World::contacts() const {
     }
   }
   const auto arc_of = [&](std::uint32_t strand, std::uint32_t edge, double at) {
-    const rod::RodModel& model = s.threads[strand].model;
-    return model.graded() ? model.rest_arc(edge) + at * model.edge_length(edge) : (edge + at) * model.rest_length;
+    return s.threads[strand].model.rest_arc(edge, at);
   };
   const auto add = [&](const contact::StrandContact& c) {
     if (c.force.isZero(0)) return;
@@ -240,17 +239,15 @@ std::vector<RingMeasure> World::rings() const {
   std::vector<RingMeasure> out;
   for (std::size_t i = 0; i < rings.list().size(); ++i) {
     const contact::Ring& r = rings.list()[i];
-    const rod::RodModel& model = s.threads[r.strand].model;
+    const contact::StrandContact& rim = rings.contacts()[i];
     RingMeasure m;
     m.thread = r.strand;
     m.tissue = r.body - (s.obstacles.size() - s.tissues.size());
     m.suture = r.channel;
-    const double edge = std::min(std::floor(r.u), static_cast<double>(model.edges() - 1));
-    const auto i0 = static_cast<std::size_t>(edge);
-    m.s_mm = model.rest_arc(i0) + (r.u - edge) * model.edge_length(i0);
+    m.s_mm = s.threads[r.strand].model.rest_arc(rim.pair.edge_a, rim.sa);
     m.place = from_eigen(s.hole_of(r));
-    m.force = from_eigen(rings.contacts()[i].force);
-    m.sliding = rings.contacts()[i].sliding;
+    m.force = from_eigen(rim.force);
+    m.sliding = rim.sliding;
     m.left = r.left;
     const auto is_mate = [&](std::size_t k) { return k < rings.list().size() && rings.list()[k].channel == r.channel; };
     m.exit = is_mate(i + 1) || is_mate(i - 1) ? !r.ahead : !r.to_last;

@@ -256,7 +256,7 @@ struct World::State {
   std::size_t choose_joins(std::uint32_t thread) noexcept;
   void aim(std::uint32_t thread) noexcept;
   void join(std::uint32_t thread) noexcept;
-  void renumber(std::uint32_t thread, const std::uint32_t* now) noexcept;
+  void renumber(std::uint32_t thread, const std::uint32_t* now, std::size_t edges) noexcept;
   // detect
   void detect(StepReport& report) noexcept;
   void detect_obstacles(std::uint32_t thread) noexcept;

@@ -840,6 +840,43 @@ TEST(Rings, OfAChannelKeepTheirOrderAlongTheStrand) {
   }
 }
 
+TEST(Rings, GoWithAStrandThatIsDividedAnew) {
+  Wall wall;
+  const TriangleMesh& mesh = wall.body.surface();
+  const TriangleMesh::Nearest hole = mesh.nearest({0, 0, 2}, 1);
+  ASSERT_TRUE(hole.found);
+  // Comes by the hole three times: the nearest place from another one's number would be another time's.
+  std::vector<Vector3d> coarse, fine;
+  for (int i = 0; i <= 30; ++i)
+    coarse.emplace_back(0.1 * std::sin(0.6 * i), 0.02 * std::cos(0.6 * i), 2 + 0.002 * (i - 15));
+  for (std::size_t i = 0; i < 30; ++i) {
+    fine.push_back(coarse[i]);
+    fine.push_back(0.5 * (coarse[i] + coarse[i + 1]));
+  }
+  fine.push_back(coarse.back());
+  const Strand before{.x = coarse.data(), .vertices = coarse.size(), .radius = 0.0125, .rest_length = 0.06};
+  const Strand after{.x = fine.data(), .vertices = fine.size(), .radius = 0.0125, .rest_length = 0.03};
+  Rings rings(1);
+  Ring ring;
+  ring.on = {hole.triangle, mesh.weights(hole.triangle, hole.point)};
+  ring.radius = 0.03;
+  ring.u = 15.2;
+  ASSERT_TRUE(rings.add(ring));
+  rings.follow(&before, wall.bodies);
+  const double u = rings.list()[0].u, arc = before.arc_at(u);
+  ASSERT_NEAR(u, 15.7, 0.5);
+  std::vector<EdgeMove> divided, joined;
+  for (std::uint32_t e = 0; e < 30; ++e) divided.push_back({2 * e, 0, 2});
+  for (std::uint32_t e = 0; e < 60; ++e) joined.push_back({e / 2, e % 2 ? 0.5 : 0, 0.5});
+  rings.regrade(0, divided);
+  EXPECT_NEAR(after.arc_at(rings.list()[0].u), arc, 1e-12);
+  rings.follow(&after, wall.bodies);
+  EXPECT_NEAR(after.arc_at(rings.list()[0].u), arc, 0.006);
+  rings.regrade(0, joined);
+  rings.follow(&before, wall.bodies);
+  EXPECT_NEAR(rings.list()[0].u, u, 1e-9);
+}
+
 // A point drawn back along a wall may go by the side of its hole. Without the channel it would be in the wall.
 TEST(Rings, AnEndThatGoesByTheSideOfItsLastHoleStaysInItsChannelUntilItIsOutside) {
   Wall wall;

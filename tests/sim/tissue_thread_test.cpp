@@ -129,6 +129,30 @@ TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
   EXPECT_LT(run.unconverged - before, 30);
 }
 
+// As drawn its bends are sharper than coarse segments are: compared once the load is on, at 0.1 s.
+TEST(TissueThread, OfAdaptiveSegmentsRunsThroughItsHolesAsOneOfFineOnesDoes) {
+  WorldParams p = stitch(20, 20);
+  p.threads[0].segment_mm = 0.025;
+  Course fine = Course::start(p);
+  p.threads[0].coarsest_mm = 0.8;
+  Course adaptive = Course::start(p);
+  std::size_t moved = 0;
+  for (int i = 0; i < 120; ++i) {
+    fine.steps(1);
+    const std::size_t vertices = adaptive.world.shape(0).s_mm.size();
+    adaptive.steps(1);
+    moved += adaptive.world.shape(0).s_mm.size() != vertices ? 1 : 0;
+    for (std::size_t k = 0; i >= 20 && k < 2; ++k) {
+      const RingMeasure a = adaptive.world.rings()[k], b = fine.world.rings()[k];
+      EXPECT_NEAR(a.s_mm, b.s_mm, 0.02) << i;
+      EXPECT_NEAR(a.place.z, b.place.z, 0.02) << i;
+    }
+  }
+  EXPECT_GT(moved, 5u);
+  EXPECT_LT(2 * adaptive.world.shape(0).s_mm.size(), fine.world.shape(0).s_mm.size());
+  EXPECT_EQ(adaptive.found, 0u);
+}
+
 // Without friction, so that where it comes to rest does not depend on the way there.
 // Its holes go with the piece that runs through them; cut between them, each piece ends inside the wall.
 TEST(TissueThread, StaysInItsHolesWhenItIsCut) {
