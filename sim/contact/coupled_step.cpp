@@ -343,6 +343,7 @@ double CoupledStep::worst_penetration() const noexcept {
   for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   for (const BodyContact& c : soft_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   for (const StrandContact& c : rings_.contacts()) worst = std::max(worst, -c.gap);
+  for (const StrandContact& c : rings_.struts()) worst = std::max(worst, -c.gap);
   for (const BodyContact& c : tools_.contacts()) worst = std::max(worst, -c.contact.gap);
   return worst;
 }

@@ -307,6 +307,7 @@ double TriangleMesh::winding(const Vector3d& p) const noexcept {
 }
 
 bool TriangleMesh::inside(const Vector3d& p) const noexcept {
+  if (deforms_) return winding(p) >= 0.5;
   const Nearest at = nearest(p, (high_ - low_).norm());
   return at.found && at.distance < 0;
 }
