@@ -121,7 +121,7 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=None, front=0.6, low=1.0):
+def throw(hands, t, side, see, root, length, height, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
     how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
@@ -156,8 +156,7 @@ def throw(hands, t, side, see, root, length, height, take=0.1, deep=0.5, wind=No
         angle = over + eased(k / 60) * (round_ - over)
         hands.left_to(t + 2.2 * k / 60, place(angle, far(angle)), roll(angle) + turns)
     t += 2.3
-    # With the loop to the short end, jaws open about it. In sights.json the first throw has the place 0.2 mm from the
-    # end: the eye makes good the rest.
+    # With the loop to the short end, jaws open about it.
     at, _ = see(t, take)
     hands.look(t, 0.8, take, at, (1.0, 0.6, low))
     # The thread that is carried along draws the short end nearer.
@@ -202,13 +201,14 @@ def tie(right, left, t, sight, left_aims, granny=False):
     def see(at, take):
         return sight.short_end(at, right, left, take)
 
-    # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off them.
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=0.9 if granny else 1.25,
-              deep=0.5 if granny else 0.3)
+    # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off
+    # them. Taken nearer its end, it is stripped off by a loop that is drawn tight before.
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25, deep=0.3)
+    # So tight that it locks, on ends that are together already: nothing draws through it while the second one is laid.
     hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
-    hands.move_left(t, t + 1.6, (-12.0, 1.5, 5.0))
+    hands.move_left(t, t + 1.6, (-12.4, 1.5, 5.0))
     t += 1.6
-    hands.move_left(t, t + 0.8, (-11.6, 1.0, 5.0))
+    hands.move_left(t, t + 0.8, (-12.0, 1.0, 5.0))
     hands.move_right(t, t + 0.8, (2.9, 1.1, 5.2))
     t += 0.8
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
