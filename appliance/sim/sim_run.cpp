@@ -25,6 +25,8 @@
 #include "appliance/sim/summary.hpp"
 #include "config/scenario_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
+#include "sim/knot/names/table.hpp"
+#include "sim/knot/tie.hpp"
 #include "sim/world/world.hpp"
 
 namespace ligature::simulate {
@@ -103,8 +105,14 @@ bool expects(const std::vector<std::string>& expect, const char* what) {
 Result<void> check_expectations(const std::vector<std::string>& expect) {
   for (const std::string& e : expect) {
     if (e == "rest" || e == "holds" || e == "opens") continue;
-    if (e.starts_with(kExpectKnot) && e.size() > kExpectKnot.size()) continue;
-    return usage_error(fmt::format("--expect {}: must be rest, holds, opens or knot=NAME: mend it", e));
+    if (!e.starts_with(kExpectKnot) || e.size() == kExpectKnot.size())
+      return usage_error(fmt::format("--expect {}: must be rest, holds, opens or knot=NAME: mend it", e));
+    const std::string_view name = std::string_view(e).substr(kExpectKnot.size());
+    if (name != "none" && name != "unknown" && !knot::is_tie(name) && !knot::is_name(name))
+      return usage_error(
+          fmt::format("--expect {}: no knot has that name: must be a tie (reef), throws (2=1), a knot to ten "
+                      "crossings or a link of two to eight (3_1, 3_1#m3_1, 2^2_1), or none: mend it",
+                      e));
   }
   if (expects(expect, "holds") && expects(expect, "opens"))
     return usage_error("--expect holds --expect opens: a knot does one or the other: leave one out");

@@ -417,6 +417,30 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
 
 }  // namespace
 
+bool is_tie(std::string_view text) {
+  for (const Tie tie : {Tie::reef, Tie::granny, Tie::thief, Tie::grief, Tie::surgeon})
+    if (text == name(tie)) return true;
+  for (bool slid = false, first = true;; first = false) {
+    bool other_post = false;
+    if (!first) {  // what parts two throws; the post changes only between two that slide
+      other_post = text.starts_with("//");
+      const std::size_t signs = other_post ? (text.starts_with("//x") ? 3 : 2) : 1;
+      if (!other_post && !text.starts_with('=') && !text.starts_with('x')) return false;
+      text.remove_prefix(signs);
+    }
+    const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+    const std::string_view wraps = text.substr(0, digits);
+    text.remove_prefix(digits);
+    const bool slides = text.starts_with('S');
+    if (slides) text.remove_prefix(1);
+    // One wrap is written of a flat throw alone.
+    if (wraps.starts_with('0') || (slides ? wraps == "1" : wraps.empty()) || (other_post && !(slid && slides)))
+      return false;
+    if (text.empty()) return true;
+    slid = slides;
+  }
+}
+
 const char* name(Tie tie) {
   switch (tie) {
     case Tie::none:

@@ -23,6 +23,7 @@
 #include <array>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/knot/closure.hpp"
@@ -32,6 +33,8 @@ namespace ligature::knot {
 enum class Tie { none, reef, granny, thief, grief, surgeon };
 /// `none`, `reef`, ... as files and answers write it.
 const char* name(Tie tie);
+/// Whether a text is the name of a tie (not `none`), or throws as `TieReport::notation` writes them: `2=1`, `SxS`.
+bool is_tie(std::string_view text);
 
 /// One throw.
 struct Throw {

@@ -273,6 +273,21 @@ TEST(KnotNames, FactorsInARingAreTheSameSum) {
   EXPECT_TRUE(lay_out(ring));
 }
 
+TEST(KnotNames, ThatNothingHasAreTold) {
+  for (const TableKnot& k : Table::instance().knots()) {
+    EXPECT_TRUE(is_name(to_string(k.name)));
+    EXPECT_EQ(is_name("m" + to_string(k.name)), !k.amphichiral) << to_string(k.name);
+  }
+  for (const TableLink& l : Table::instance().links()) EXPECT_TRUE(is_name(to_string(l.name)));
+  for (const char* name : {"3_1#m3_1", "3_1#4_1#10_165", "3_1+0_1", "4_1+3_1#3_1", "0^2_1", "0^12_1", "2^2_1#3_1"})
+    EXPECT_TRUE(is_name(name)) << name;
+  for (const char* name :
+       {"",        "blah",   "3",    "3_",    "3_2",   "_1",    "^",    "m",     "mm3_1",    "m4_1",
+        "m2^2_1",  "10_166", "11_1", "9^2_1", "0^1_1", "0^2_2", "0^",   "0^x_1", "m3_1#3_1", "4_1#3_1",
+        "3_1#0_1", "3_1#",   "#3_1", "3_1+",  "+",     "3_1 ",  " 3_1", "03_1",  "3_01"})
+    EXPECT_FALSE(is_name(name)) << name;
+}
+
 TEST(KnotNames, SplitLinks) {
   EXPECT_EQ(name_of_code("|"), "0^2_1");
   EXPECT_EQ(name_of_code("o1+ u1+ | o2- u2- |"), "0^3_1");

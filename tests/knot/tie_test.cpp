@@ -214,6 +214,15 @@ TEST(KnotTie, MotionsThatCrossNothingKeepIt) {
   }
 }
 
+TEST(KnotTie, NotationIsTold) {
+  for (const char* text : {"reef", "granny", "thief", "grief", "surgeon", "1",    "2",     "10",  "11",    "1=1",
+                           "1x1",  "2=1=1",  "S",     "SxS",   "2S=S",    "S//S", "S//xS", "1=S", "SxS=1", "2=10x1"})
+    EXPECT_TRUE(is_tie(text)) << text;
+  for (const char* text : {"",    "none",  "blah", "reef ", "Reef", "=",  "1=",    "=1", "1==1", "1//1", "S//1", "1//S",
+                           "S/S", "S///S", "0",    "01",    "0S",   "1S", "1 = 1", "x",  "1xx1", "1=1=", "SS",   "3_1"})
+    EXPECT_FALSE(is_tie(text)) << text;
+}
+
 TEST(KnotTie, WhatIsNoStrandIsAnError) {
   const Curve line{{0, 0, 0}, {1, 0, 0}, {2, 0, 0}};
   const double nan = std::numeric_limits<double>::quiet_NaN();

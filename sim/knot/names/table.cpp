@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <charconv>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -66,6 +67,53 @@ std::string Form::name() const {
 const Table& Table::instance() {
   static const Table table;
   return table;
+}
+
+namespace {
+
+/// The prime knot or link with this name, whichever hand.
+std::optional<PrimeName> prime_named(std::string_view text) {
+  const bool mirrored = text.starts_with('m');
+  const std::string_view row = text.substr(mirrored ? 1 : 0);
+  for (const TableKnot& k : Table::instance().knots())
+    if (to_string(k.name) == row && !(mirrored && k.amphichiral)) {
+      PrimeName name = k.name;
+      name.mirrored = mirrored;
+      return name;
+    }
+  for (const TableLink& l : Table::instance().links())
+    if (to_string(l.name) == text) return l.name;
+  return std::nullopt;
+}
+
+std::vector<std::string_view> parted(std::string_view text, char by) {
+  std::vector<std::string_view> out;
+  for (;;) {
+    const std::size_t at = text.find(by);
+    out.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return out;
+    text.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+bool is_name(std::string_view text) {
+  if (text.starts_with("0^")) {
+    PrimeName circles{.crossings = 0, .components = 0};
+    std::from_chars(text.data() + 2, text.data() + text.size(), circles.components);
+    return circles.components > 1 && to_string(circles) == text;
+  }
+  const auto pieces = parted(text, '+');
+  return std::all_of(pieces.begin(), pieces.end(), [](std::string_view piece) {
+    std::vector<PrimeName> factors;
+    for (const std::string_view one : parted(piece, '#')) {
+      const auto name = prime_named(one);
+      if (!name) return false;
+      factors.push_back(*name);
+    }
+    return joined(std::move(factors)) == piece;
+  });
 }
 
 Table::Table() {

@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/knot/diagram.hpp"
@@ -71,6 +72,9 @@ class Table {
   std::vector<TableLink> links_;
   std::vector<Entry> knot_forms_, link_forms_;  ///< sorted by polynomial
 };
+
+/// Whether a diagram can have this name: 0_1, 0^3_1, m3_1, 3_1#m3_1, 3_1+4_1, 2^2_1. Factors stand in their order.
+bool is_name(std::string_view text);
 
 /// The most crossings of what is in the table: of a knot, of a two-component link.
 inline constexpr int kMostKnotCrossings = 10, kMostLinkCrossings = 8;
