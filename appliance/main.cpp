@@ -389,18 +389,22 @@ int replay(const std::string& directory, const FilmArguments& film_arguments, bo
   };
   const auto result = appliance::replay_session(directory, options->file.empty() ? appliance::ReplayWatch{} : draw);
   if (!result) return complain(result.error());
-  const bool same = !result->complete || result->state_hash == result->recorded_hash;
+  // A log that lost its end shows what it has, and proves nothing.
+  const bool same = result->missing == 0 && (!result->complete || result->state_hash == result->recorded_hash);
+  const std::string verdict =
+      result->missing > 0 ? fmt::format("the log lacks its last {} records, nothing to compare with", result->missing)
+      : !result->complete ? "the session was cut off, nothing to compare with"
+      : same              ? "the same"
+                          : "DIFFERENT";
   if (json)
     fmt::print(
         "{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"complete\":{},\"same\":{},"
-        "\"grasps\":{}}}\n",
-        result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->grasps);
+        "\"missing_records\":{},\"grasps\":{}}}\n",
+        result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->missing,
+        result->grasps);
   else
     fmt::print("{} steps, state {:016x}, recorded {:016x}: {}\n", result->steps, result->state_hash,
-               result->recorded_hash,
-               !result->complete ? "the session was cut off, nothing to compare with"
-               : same            ? "the same"
-                                 : "DIFFERENT");
+               result->recorded_hash, verdict);
   return same ? 0 : 1;
 }
 

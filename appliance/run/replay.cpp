@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -41,7 +42,8 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
     step_s = session.at("step_s").get<double>();
     result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
     result.complete = session.at("complete").get<bool>();
-    followed.filter = session.contains("hands");  // sessions of before there was a filter do not say
+    result.missing = session.value("records", std::uint64_t{0});  // sessions of before that do not say
+    followed.filter = session.contains("hands");                  // sessions of before there was a filter do not say
     if (followed.filter) {
       followed.filter = session["hands"].at("filter").get<bool>();
       followed.max_lead_ms = session["hands"].at("max_lead_ms").get<double>();
@@ -68,7 +70,8 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
   };
   const auto records = read_sample_log(samples_file);
   if (!records) return unexpected(records.error());
-  if (!result.complete) result.steps = records->empty() ? 0 : records->back().step;
+  result.missing -= std::min<std::uint64_t>(result.missing, records->size());
+  if (!result.complete || result.missing > 0) result.steps = records->empty() ? 0 : records->back().step;
   auto world = begin();
   if (!world) return unexpected(world.error());
 

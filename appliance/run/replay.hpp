@@ -15,6 +15,8 @@ struct ReplayResult {
   std::uint64_t state_hash = 0;
   std::uint64_t recorded_hash = 0;  ///< what the session itself reported
   bool complete = true;             ///< false: the session was cut off; steps then reach to the log's last line
+  /// Records that the session wrote and the log no longer has: then steps reach to its last line, too.
+  std::uint64_t missing = 0;
   std::uint32_t grasps = 0;
 };
 

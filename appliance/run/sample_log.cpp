@@ -115,14 +115,9 @@ Result<void> SampleLogWriter::open(const std::string& path) {
 
 bool SampleLogWriter::write(const SampleRecord& record) {
   if (!file_) return false;
-  if (record.inject_non_finite) {
-    fmt::print(file_, "{},inject,non_finite\n", record.step);
-    return !std::ferror(file_);
-  }
-  if (record.control != Control::none) {
-    fmt::print(file_, "{}{}{}\n", record.step, kControlMark, name_of(record.control));
-    return !std::ferror(file_);
-  }
+  if (record.inject_non_finite) return put(fmt::format("{},inject,non_finite\n", record.step));
+  if (record.control != Control::none)
+    return put(fmt::format("{}{}{}\n", record.step, kControlMark, name_of(record.control)));
   const InstrumentSample& s = record.sample;
   std::string line =
       fmt::format("{},{},{},{}", record.step, s.sequence, s.mid_exposure_ns, static_cast<unsigned>(s.cameras_alive));
@@ -137,7 +132,13 @@ bool SampleLogWriter::write(const SampleRecord& record) {
     line += fmt::format(",{:.17g}", i.variance.opening);
   }
   line += '\n';
-  return std::fwrite(line.data(), 1, line.size(), file_) == line.size();
+  return put(line);
+}
+
+bool SampleLogWriter::put(std::string_view line) {
+  if (std::fwrite(line.data(), 1, line.size(), file_) != line.size()) return false;
+  ++written_;
+  return true;
 }
 
 bool SampleLogWriter::flush() {

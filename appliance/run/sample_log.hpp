@@ -18,7 +18,8 @@
 
 namespace ligature::appliance {
 
-/// What the trainee may do besides moving the forceps, by the window's keys, or by whoever owns the session (SessionPort).
+/// What the trainee may do besides moving the forceps, by the window's keys, or by whoever owns the session
+/// (SessionPort).
 enum class Control : std::uint8_t {
   none,
   start,  ///< go on, or begin
@@ -49,9 +50,12 @@ class SampleLogWriter {
   bool write(const SampleRecord& record);
   bool flush();
   void close();
+  std::uint64_t written() const { return written_; }  ///< records, all of them
 
  private:
+  bool put(std::string_view line);
   std::FILE* file_ = nullptr;
+  std::uint64_t written_ = 0;
 };
 
 /// Reads a log whole. A last line cut short by a power failure is dropped, anything else malformed is an error.

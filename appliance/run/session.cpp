@@ -960,7 +960,7 @@ Result<RunOutcome> Session::run() {
   outcome.table = watchdog_.table();
   if (!options_.out.empty()) {
     const SessionSummary ended{physics_->steps(), setup_.step_s, physics_->totals().state_hash,
-                               !disk_broken_ && pipeline_->sample_log.overflow() == 0};
+                               !disk_broken_ && pipeline_->sample_log.overflow() == 0, sample_log_.written()};
     for (const auto& saved : {write_session_files(options_.out, setup_.profile, setup_.rig, ended),
                               config::write_file_atomically(options_.out / "report.json", outcome.report + "\n")})
       if (!saved) complain(saved.error().message);

@@ -36,6 +36,7 @@ Result<void> write_session_files(const std::filesystem::path& directory, const c
   session["rig"] = "rig.toml";
   session["samples"] = "samples.csv";
   session["complete"] = summary.complete;
+  if (summary.complete) session["records"] = summary.samples;
   session["steps"] = summary.steps;
   session["step_s"] = summary.step_s;
   session["hands"] = {{"filter", profile.tracking.filter}, {"max_lead_ms", profile.tracking.max_lead_ms}};

@@ -27,6 +27,7 @@ struct SessionSummary {
   double step_s = 0;
   std::uint64_t state_hash = 0;
   bool complete = false;
+  std::uint64_t samples = 0;  ///< records in samples.csv, by which one that lost its end is known
 };
 /// session.json and rig.toml, each old or new and never half.
 Result<void> write_session_files(const std::filesystem::path& directory, const config::Profile& profile,

@@ -124,7 +124,13 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   in.close();
   log.resize(log.find('\n', log.size() / 3) + 1);  // the hands stand still before they have grasped
   std::ofstream(out + "/samples.csv") << log;
-  EXPECT_NE(ligature("replay " + out).exit_code, 0) << "a changed log must not pass as the same session";
+  const Answer cut = ligature("replay " + out);
+  EXPECT_EQ(cut.exit_code, 1) << "a changed log must not pass as the same session";
+  EXPECT_NE(cut.out.find("the log lacks its last"), std::string::npos) << cut.out;
+  EXPECT_EQ(cut.out.find("DIFFERENT"), std::string::npos) << cut.out;
+  const auto replayed = nlohmann::json::parse(ligature("replay --json " + out).out, nullptr, false);
+  EXPECT_GT(replayed["missing_records"].get<int>(), 0);
+  EXPECT_FALSE(replayed["same"].get<bool>());
 }
 
 TEST_F(Cli, TheLastProfileAndOutWin) {
