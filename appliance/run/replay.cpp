@@ -42,8 +42,11 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
     step_s = session.at("step_s").get<double>();
     result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
     result.complete = session.at("complete").get<bool>();
-    result.missing = session.value("records", std::uint64_t{0});  // sessions of before that do not say
-    followed.filter = session.contains("hands");                  // sessions of before there was a filter do not say
+    if (session.contains("records")) {  // sessions of before that do not say
+      if (!session["records"].is_number_unsigned()) throw std::invalid_argument("records is not a count");
+      result.missing = session["records"].get<std::uint64_t>();
+    }
+    followed.filter = session.contains("hands");  // sessions of before there was a filter do not say
     if (followed.filter) {
       followed.filter = session["hands"].at("filter").get<bool>();
       followed.max_lead_ms = session["hands"].at("max_lead_ms").get<double>();
