@@ -13,7 +13,6 @@
 namespace ligature::contact {
 namespace {
 
-constexpr std::uint32_t kLeaf = 4;    // triangles
 constexpr double kLeastArea = 1e-10;  // of a triangle, over the square of its longest side
 constexpr double kFurthest = 1e5;     // of a vertex [mm]
 constexpr double kSamePlace = 1e-7;   // of two minima that a seam between features shows twice [mm]

@@ -90,12 +90,20 @@ class TriangleMesh {
     for_near(low, high, reach, visit);
   }
 
- private:
-  static constexpr std::size_t kDeepest = 64;  ///< of the hierarchy: halving 200 000 triangles takes 16
+  /// A box of the hierarchy round the triangles, in depth-first order: the first child of a branch comes behind it.
   struct Node {
     Vector3d low, high;
     std::uint32_t first = 0, count = 0;  ///< triangles of a leaf; of a branch count is 0 and first its second child
   };
+  static constexpr std::uint32_t kLeaf = 4;  ///< triangles of a leaf at most
+  const std::vector<Node>& hierarchy() const noexcept { return nodes_; }
+  std::uint32_t listed(std::uint32_t i) const noexcept { return order_[i]; }  ///< the triangle that leaves have at i
+  /// visit(node, node), once for every two leaves whose boxes are within reach of each other, and for each with itself.
+  template <class Visit>
+  void for_each_two_leaves(double reach, const Visit& visit) const noexcept;
+
+ private:
+  static constexpr std::size_t kDeepest = 64;  ///< of the hierarchy: halving 200 000 triangles takes 16
   void build(std::uint32_t first, std::uint32_t count);
   template <class Visit>  // visit(triangle), for all whose boxes are within `reach` of this box; may lower reach
   void for_near(const Vector3d& low, const Vector3d& high, const double& reach, const Visit& visit) const noexcept;
@@ -140,6 +148,32 @@ void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const dou
     if (far.gap < near.gap) std::swap(near, far);
     stack[depth++] = far;
     stack[depth++] = near;
+  }
+}
+
+template <class Visit>
+void TriangleMesh::for_each_two_leaves(double reach, const Visit& visit) const noexcept {
+  std::array<std::pair<std::uint32_t, std::uint32_t>, 4 * kDeepest> stack;
+  std::size_t depth = 0;
+  const auto push = [&](std::uint32_t one, std::uint32_t other) {
+    const Node &a = nodes_[one], &b = nodes_[other];
+    if (box_gap(a.low, a.high, b.low, b.high) <= reach * reach) stack[depth++] = {one, other};
+  };
+  push(0, 0);
+  while (depth > 0) {
+    const auto [one, other] = stack[--depth];
+    const Node &a = nodes_[one], &b = nodes_[other];
+    if (a.count > 0 && b.count > 0) {
+      visit(one, other);
+    } else if (one == other) {
+      push(one + 1, one + 1), push(a.first, a.first), push(one + 1, a.first);
+    } else if (a.count > 0) {
+      push(one, other + 1), push(one, b.first);
+    } else if (b.count > 0) {
+      push(one + 1, other), push(a.first, other);
+    } else {
+      push(one + 1, other + 1), push(one + 1, b.first), push(a.first, other + 1), push(a.first, b.first);
+    }
   }
 }
 

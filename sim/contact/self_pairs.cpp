@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <tuple>
 
 #include "sim/contact/segment_triangle.hpp"
@@ -16,16 +17,23 @@ constexpr double kInFront = 1e-6;     // skins, by which a corner is in front, a
 constexpr double kApartAtRest = 4;    // skins
 constexpr double kLeastSlack = 0.05;  // that more is gathered than asked for [mm]
 constexpr double kSlack = 0.5;        // ... of what is asked for
+constexpr double kRounding = 1e-12;   // of a distance, relative
 constexpr std::size_t kLeastRoom = 4096, kRoom = 32;  // pairs at most; ... for each triangle
 
 struct Box {
   Vector3d low, high;
-  Box(const TriangleMesh& mesh, std::uint32_t triangle) {
-    const TriangleMesh::Triangle& t = mesh.triangle(triangle);
-    const Vector3d &a = mesh.vertex(t[0]), &b = mesh.vertex(t[1]), &c = mesh.vertex(t[2]);
-    low = a.cwiseMin(b).cwiseMin(c), high = a.cwiseMax(b).cwiseMax(c);
-  }
 };
+
+Box box_of(const TriangleMesh& mesh, std::uint32_t triangle) {
+  const TriangleMesh::Triangle& t = mesh.triangle(triangle);
+  const Vector3d &a = mesh.vertex(t[0]), &b = mesh.vertex(t[1]), &c = mesh.vertex(t[2]);
+  return {a.cwiseMin(b).cwiseMin(c), a.cwiseMax(b).cwiseMax(c)};
+}
+
+/// Scalar products, rounded as Eigen's are.
+Wide product(const Wide3& a, const Wide3& b) {
+  return a[0] * b[0] + (a[1] * b[1] + a[2] * b[2]);
+}
 
 /// Of two triangles that do not pass through each other.
 double distance(const TriangleMesh& mesh, std::uint32_t s, std::uint32_t t) {
@@ -86,12 +94,16 @@ bool joined(const TriangleMesh::Triangle& a, const TriangleMesh::Triangle& b) {
 
 SelfPairs::SelfPairs(const TriangleMesh& rest, double skin, std::span<const Hexahedron> solids) : skin_(skin) {
   for (std::size_t v = 0; v < rest.vertices(); ++v) then_.push_back(rest.vertex(v));
-  faces_.resize(rest.triangles());
+  static_assert(TriangleMesh::kLeaf <= kWide);
+  for (const TriangleMesh::Node& node : rest.hierarchy()) {
+    leaf_.push_back(static_cast<std::uint32_t>(faces_.size()));
+    if (node.count > 0) faces_.emplace_back();
+  }
   pairs_.reserve(std::max(kLeastRoom, kRoom * rest.triangles()));
   std::vector<std::vector<std::uint32_t>> apart = across_solids(rest, solids);
   const double near = kApartAtRest * skin;
   for (std::uint32_t t = 0; t < rest.triangles(); ++t) {
-    const Box box(rest, t);
+    const Box box = box_of(rest, t);
     rest.for_each_near(box.low, box.high, near, [&](std::uint32_t u) {
       if (u > t && (joined(rest.triangle(t), rest.triangle(u)) || distance(rest, t, u) <= near)) apart[t].push_back(u);
     });
@@ -122,32 +134,62 @@ std::span<const SelfPairs::Pair> SelfPairs::find(const TriangleMesh& now, double
   return {pairs_.begin(), end};
 }
 
+void SelfPairs::gather_faces(const TriangleMesh& now) noexcept {
+  for (std::size_t i = 0; i < leaf_.size(); ++i) {
+    const TriangleMesh::Node& node = now.hierarchy()[i];
+    if (node.count == 0) continue;
+    Faces& f = faces_[leaf_[i]];
+    f.count = node.count;
+    f.level = spread(std::numeric_limits<double>::infinity());
+    for (std::uint32_t lane = 0; lane < node.count; ++lane) {
+      const std::uint32_t t = f.triangle[lane] = now.listed(node.first + lane);
+      const Box box = box_of(now, t);
+      const Vector3d& n = now.face_normal(t);
+      for (int k = 0; k < 3; ++k) {
+        f.low[k][lane] = box.low[k], f.high[k][lane] = box.high[k], f.normal[k][lane] = n[k];
+        for (std::size_t c = 0; c < 3; ++c) f.corner[c][k][lane] = now.vertex(now.triangle(t)[c])[k];
+      }
+      f.level[lane] = n.dot(now.vertex(now.triangle(t)[0])) + kInFront * skin_;
+    }
+  }
+}
+
 bool SelfPairs::gather(const TriangleMesh& now) noexcept {
   bool fits = true;
   pairs_.clear();
   for (std::size_t v = 0; v < then_.size(); ++v) then_[v] = now.vertex(v);
-  for (std::uint32_t t = 0; t < now.triangles(); ++t) {
-    const Box box(now, t);
-    const Vector3d& n = now.face_normal(t);
-    faces_[t] = {box.low, box.high, n, n.dot(now.vertex(now.triangle(t)[0])) + kInFront * skin_};
-  }
-  const auto in_front = [&](const Face& f, std::uint32_t other) {
-    for (const std::uint32_t v : now.triangle(other))
-      if (f.normal.dot(then_[v]) > f.level) return true;
-    return false;
+  gather_faces(now);
+  const Wide against = spread(kAgainst), reach = spread((1 + kRounding) * reach_ * reach_), zero{};
+  const auto add = [&](std::uint32_t one, std::uint32_t other) {
+    const auto [t, u] = std::minmax(one, other);
+    if (std::binary_search(kept_apart_.begin() + first_apart_[t], kept_apart_.begin() + first_apart_[t + 1], u)) return;
+    const Box a = box_of(now, t), b = box_of(now, u);
+    const double gap = std::sqrt(TriangleMesh::box_gap(a.low, a.high, b.low, b.high));
+    if (gap > reach_) return;
+    fits = fits && pairs_.size() < pairs_.capacity();
+    if (fits) pairs_.push_back({t, u, gap});
   };
-  for (std::uint32_t t = 0; t < now.triangles(); ++t) {
-    const auto apart = kept_apart_.begin() + first_apart_[t], apart_end = kept_apart_.begin() + first_apart_[t + 1];
-    const Face& face = faces_[t];
-    now.for_each_near(face.low, face.high, reach_, [&](std::uint32_t u) {
-      if (u <= t || !fits || face.normal.dot(faces_[u].normal) >= kAgainst) return;
-      const double gap = std::sqrt(TriangleMesh::box_gap(face.low, face.high, faces_[u].low, faces_[u].high));
-      if (gap > reach_ || !in_front(face, u) || !in_front(faces_[u], t) || std::binary_search(apart, apart_end, u))
-        return;
-      fits = pairs_.size() < pairs_.capacity();
-      if (fits) pairs_.push_back({t, u, gap});
-    });
-  }
+  now.for_each_two_leaves(reach_, [&](std::uint32_t one, std::uint32_t other) {
+    const Faces &a = faces_[leaf_[one]], &b = faces_[leaf_[other]];
+    for (std::uint32_t i = 0; i < a.count; ++i) {
+      const auto own = [i](const Wide3& w) { return Wide3{{spread(w[0][i]), spread(w[1][i]), spread(w[2][i])}}; };
+      const Wide3 normal = own(a.normal), low = own(a.low), high = own(a.high);
+      Wide3 between;
+      for (int k = 0; k < 3; ++k) between[k] = larger(larger(low[k] - b.high[k], b.low[k] - high[k]), zero);
+      Mask faces = (product(normal, b.normal) < against) & (product(between, between) <= reach);
+      if (!any(faces)) continue;
+      const Wide level = spread(a.level[i]);
+      Mask in_front{}, behind{};
+      for (int c = 0; c < 3; ++c) {
+        in_front |= product(normal, b.corner[c]) > level;
+        behind |= product(b.normal, own(a.corner[c])) > b.level;
+      }
+      faces &= in_front & behind;
+      if (!any(faces)) continue;
+      for (std::uint32_t j = &a == &b ? i + 1 : 0; j < b.count; ++j)
+        if (faces[j] != 0) add(a.triangle[i], b.triangle[j]);
+    }
+  });
   if (!fits && reach_ > skin_) return false;
   std::sort(pairs_.begin(), pairs_.end(),
             [](const Pair& p, const Pair& q) { return std::tuple(p.gap, p.a, p.b) < std::tuple(q.gap, q.a, q.b); });

@@ -4,12 +4,13 @@
 /// Two triangles that share no corner are a pair when each has a corner in front of the other, their normals are
 /// turned against each other, they were apart at rest, and they are near. Through a wall triangles lie back to back:
 /// what is between them keeps them apart. So it is where they meet as an element between them is crushed flat. Pairs
-/// are gathered within more than is asked for, and kept as long as nothing has moved by that much against the rest of
-/// the surface.
+/// are gathered within more than is asked for, down the surface's hierarchy, four triangles beside each other at a time,
+/// and kept as long as nothing has moved by that much against the rest of the surface.
 #include <array>
 #include <span>
 #include <vector>
 
+#include "sim/base/wide.hpp"
 #include "sim/contact/mesh.hpp"
 
 namespace ligature::contact {
@@ -39,18 +40,22 @@ class SelfPairs {
   void forget() noexcept { reach_ = -1; }
 
  private:
+  struct Faces {  // of a leaf of the surface's hierarchy, side by side
+    std::array<std::uint32_t, kWide> triangle{};
+    std::uint32_t count = 0;
+    Wide3 low, high, normal, corner[3];
+    Wide level{};  // along its normal, from which on others are in front of a face; infinite where there is none
+  };
   bool gather(const TriangleMesh& now) noexcept;  ///< whether all within reach_ fit
+  void gather_faces(const TriangleMesh& now) noexcept;
 
   double skin_ = 0, reach_ = -1, known_ = 0;
   std::vector<Vector3d> then_;  // vertices, when pairs were gathered
   // Of each triangle those of higher number that are no pair with it, in ascending order.
   std::vector<std::uint32_t> first_apart_, kept_apart_;
   std::vector<Pair> pairs_;
-  struct Face {
-    Vector3d low, high, normal;
-    double level = 0;  // along its normal, from which on others are in front of it
-  };
-  std::vector<Face> faces_;  // when pairs were gathered                                         (triangles)
+  std::vector<Faces> faces_;         // when pairs were gathered                                (leaves)
+  std::vector<std::uint32_t> leaf_;  // of a node of the hierarchy the number of its faces      (nodes)
 };
 
 }  // namespace ligature::contact

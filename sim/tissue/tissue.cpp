@@ -5,10 +5,10 @@
 #include <cmath>
 #include <string>
 
+#include "sim/base/wide.hpp"
 #include "sim/contact/self_pairs.hpp"
 #include "sim/tissue/factor.hpp"
 #include "sim/tissue/stiffness.hpp"
-#include "sim/tissue/wide.hpp"
 
 namespace ligature::tissue {
 namespace {

@@ -1,10 +1,10 @@
 #pragma once
 /// Four doubles side by side, whatever the machine's registers: vectors, matrices and rotations of four elements at
-/// once. Every lane rounds as a scalar would. For .cpp files of this room.
+/// once. Every lane rounds as a scalar would.
 #include <cmath>
 #include <cstdint>
 
-namespace ligature::tissue {
+namespace ligature {
 
 constexpr std::size_t kWide = 4;
 using Wide = double __attribute__((vector_size(8 * kWide)));
@@ -27,6 +27,9 @@ inline double largest(const Wide& w) {
 }
 inline double least(const Wide& w) {
   return std::fmin(std::fmin(w[0], w[1]), std::fmin(w[2], w[3]));
+}
+inline bool any(const Mask& m) {
+  return (m[0] | m[1] | m[2] | m[3]) != 0;
 }
 inline double sum(const Wide& w) {
   return (w[0] + w[1]) + (w[2] + w[3]);
@@ -98,4 +101,4 @@ inline WideTurn turned(const WideTurn& q, const Wide3& half) {
   return {r.w * scale, r.x * scale, r.y * scale, r.z * scale};
 }
 
-}  // namespace ligature::tissue
+}  // namespace ligature
