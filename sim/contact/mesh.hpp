@@ -89,6 +89,10 @@ class TriangleMesh {
   void for_each_near(const Vector3d& low, const Vector3d& high, double reach, const Visit& visit) const noexcept {
     for_near(low, high, reach, visit);
   }
+  /// visit(triangle) for every one of the leaves that near(low, high) does not leave out with their boxes, or with one
+  /// round them.
+  template <class Near, class Visit>
+  void for_each_where(const Near& near, const Visit& visit) const noexcept;
 
   /// A box of the hierarchy round the triangles, in depth-first order: the first child of a branch comes behind it.
   struct Node {
@@ -148,6 +152,20 @@ void TriangleMesh::for_near(const Vector3d& low, const Vector3d& high, const dou
     if (far.gap < near.gap) std::swap(near, far);
     stack[depth++] = far;
     stack[depth++] = near;
+  }
+}
+
+template <class Near, class Visit>
+void TriangleMesh::for_each_where(const Near& near, const Visit& visit) const noexcept {
+  std::array<std::uint32_t, kDeepest> stack;
+  std::size_t depth = 0;
+  stack[depth++] = 0;
+  while (depth > 0) {
+    const std::uint32_t at = stack[--depth];
+    const Node& node = nodes_[at];
+    if (!near(node.low, node.high)) continue;
+    if (node.count == 0) stack[depth++] = node.first, stack[depth++] = at + 1;
+    for (std::uint32_t i = node.first; i < node.first + node.count; ++i) visit(order_[i]);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <tuple>
 
@@ -16,7 +17,7 @@ constexpr double kLeastDeeper = 1e-4;  // of the tip's radius, that an edge is n
 constexpr double kSamePlace = 1e-9;    // of an edge
 constexpr double kOnFace = 1e-6;       // of the tip's radius
 constexpr int kMostLooks = 24;
-constexpr std::size_t kTrianglesPerContact = 64;  // with their repetitions
+constexpr double kRounding = 1e-12;
 
 // A tool, as one cone.
 struct Cone {
@@ -44,6 +45,14 @@ struct Cone {
   }
 };
 
+/// visit(number) for every bit that is set, in ascending order.
+template <class Visit>
+void for_each_bit(const std::vector<std::uint64_t>& words, std::size_t count, const Visit& visit) {
+  for (std::size_t w = 0; w < count; ++w)
+    for (std::uint64_t left = words[w]; left != 0; left &= left - 1)
+      visit(static_cast<std::uint32_t>(64 * w) + static_cast<std::uint32_t>(std::countr_zero(left)));
+}
+
 auto key(const BodyContact& c) {
   return std::tuple(c.contact.pair.strand_a, c.contact.pair.edge_b, c.number, c.vertex);
 }
@@ -52,7 +61,7 @@ auto key(const BodyContact& c) {
 
 ToolContacts::ToolContacts(std::size_t most_contacts) : most_(most_contacts) {
   for (std::vector<BodyContact>* v : {&contacts_, &before_}) v->reserve(most_contacts);
-  near_.reserve(kTrianglesPerContact * most_contacts);
+  near_.resize((kMostTriangles + 63) / 64);
 }
 
 std::size_t ToolContacts::find(const std::vector<Strand>& tools, const Bodies& bodies, double reach) noexcept {
@@ -86,22 +95,14 @@ std::size_t ToolContacts::find(const std::vector<Strand>& tools, const Bodies& b
         else
           contacts_.push_back(c);
       };
-      // Piece by piece: the box of a tool that lies aslant is large.
-      near_.clear();
-      for (std::uint32_t piece = 0; piece <= last; ++piece) {
-        const Vector3d low = s.x[piece].cwiseMin(s.x[piece + 1]), high = s.x[piece].cwiseMax(s.x[piece + 1]);
-        const double near = s.thickest(piece) + reach;
-        if (bodies.body[b]->box_distance(low, high) > near) continue;
-        mesh.for_each_near(low, high, near, [&](std::uint32_t t) {
-          if (near_.size() == near_.capacity())
-            ++lost;
-          else
-            near_.push_back(t);
-        });
-      }
-      std::sort(near_.begin(), near_.end());
-      near_.erase(std::unique(near_.begin(), near_.end()), near_.end());
-      for (const std::uint32_t t : near_) {
+      const auto near = [&](const Vector3d& low, const Vector3d& high) {
+        // The gap grows no faster than a place moves.
+        const double most = reach + 0.5 * (high - low).norm();
+        return cone.nearest(0.5 * (low + high)).gap <= most + kRounding * (most + cone.length);
+      };
+      std::fill_n(near_.begin(), (mesh.triangles() + 63) / 64, std::uint64_t{0});
+      mesh.for_each_where(near, [&](std::uint32_t t) { near_[t / 64] |= std::uint64_t{1} << t % 64; });
+      for_each_bit(near_, (mesh.triangles() + 63) / 64, [&](std::uint32_t t) {
         const TriangleMesh::Triangle& corner = mesh.triangle(t);
         std::array<Cone::Place, 3> at;
         for (std::size_t i = 0; i < 3; ++i) at[i] = cone.nearest(mesh.vertex(corner[i]));
@@ -138,7 +139,7 @@ std::size_t ToolContacts::find(const std::vector<Strand>& tools, const Bodies& b
           if (under.gap <= reach && under.t == (tip == 0 ? 0.0 : cone.length))
             take(under, ToolFeature::face, t, t, weight);
         }
-      }
+      });
     }
   }
   std::sort(contacts_.begin(), contacts_.end(),

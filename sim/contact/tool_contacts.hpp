@@ -44,7 +44,7 @@ class ToolContacts {
  private:
   std::size_t most_ = 0;
   std::vector<BodyContact> contacts_, before_;  // (most contacts)
-  std::vector<std::uint32_t> near_;             // triangles
+  std::vector<std::uint64_t> near_;             // triangles, a bit each
 };
 
 }  // namespace ligature::contact
