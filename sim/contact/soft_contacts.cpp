@@ -16,6 +16,7 @@ namespace {
 constexpr double kConeSlack = 0.1;     // sine by which the way to the curve may leave the normal cone of a feature
 constexpr double kLeastDeeper = 1e-4;  // of the radius, that an edge or face is nearer than where it ends
 constexpr double kSamePlace = 1e-9;    // [edges]
+constexpr double kRounding = 1e-12;    // of half the slope of a squared distance along the curve [mm^2 per edge]
 constexpr int kMostLooks = 24;
 constexpr double kMissed = 0.25;  // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 
@@ -173,9 +174,20 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           // The leaves of the hierarchy hold several.
           const Vector3d own_low = x[0].cwiseMin(x[1]).cwiseMin(x[2]), own_high = x[0].cwiseMax(x[1]).cwiseMax(x[2]);
           if (TriangleMesh::box_gap(low, high, own_low, own_high) > most * most) return;
+          // How the distance to each corner changes where the piece begins and where it ends: that to a place of an
+          // edge changes by something between.
+          std::array<double, 3> leaves{}, arrives{};
+          for (std::size_t e = 0; e < 3; ++e) {
+            leaves[e] = (piece.from - x[e]).dot(piece.in);
+            arrives[e] = (piece.to - x[e]).dot(piece.out);
+          }
+          const auto may_turn = [&](std::size_t e, std::size_t f) {
+            return piece.begins || piece.ends ||
+                   (std::min(leaves[e], leaves[f]) < kRounding && std::max(arrives[e], arrives[f]) > -kRounding);
+          };
           double d = 0;
           for (std::size_t e = 0; e < 3; ++e) {
-            if (mesh.owner(corner[e]) == t &&
+            if (mesh.owner(corner[e]) == t && may_turn(e, e) &&
                 least_at(
                     piece, [&](const Vector3d& c, const Vector3d& along) { return (c - x[e]).dot(along); }, d)) {
               const CurvePoint c = piece.at(d);
@@ -185,8 +197,8 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
                 take(d, way / distance, distance, (way.dot(c.d2) + c.d1.squaredNorm()) / distance,
                      StrandFeature::vertex, corner[e], {t, Vector3d::Unit(static_cast<Eigen::Index>(e))});
             }
-            if (mesh.neighbour(t, e) > t) continue;
             const std::size_t f = (e + 1) % 3;
+            if (mesh.neighbour(t, e) > t || !may_turn(e, f)) continue;
             const Vector3d edge = x[f] - x[e];
             if (!least_at(
                     piece,

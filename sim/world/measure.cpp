@@ -175,13 +175,23 @@ std::vector<TissueSurface> World::tissue_surfaces() const {
 namespace {
 
 // Least signed distance of a vertex of the one from the other, at most `most`. What lies deep is further from the
-// surface than what lies beside it: the search is not narrowed.
+// surface than what lies beside it: only outside of the other's box is there nothing to look for beyond the least so
+// far.
 double vertex_gap(const contact::TriangleMesh& of, const contact::TriangleMesh& from, double most) {
   const double within = std::abs(most);
-  for (std::size_t v = 0; v < of.vertices(); ++v) {
+  const auto outside = [&](std::size_t v) {  // at least, squared
+    return contact::TriangleMesh::box_gap(of.vertex(v), of.vertex(v), from.low(), from.high());
+  };
+  const auto look = [&](std::size_t v) {
     const contact::TriangleMesh::Nearest at = from.nearest(of.vertex(v), within);
     if (at.found) most = std::min(most, at.distance);
-  }
+  };
+  std::size_t first = 0;
+  for (std::size_t v = 1; v < of.vertices(); ++v)
+    if (outside(v) < outside(first)) first = v;
+  look(first);
+  for (std::size_t v = 0; v < of.vertices(); ++v)
+    if (const double square = outside(v); square == 0 || (most > 0 && square < most * most)) look(v);
   return most;
 }
 
