@@ -69,6 +69,7 @@ struct TissueContacts::Pair {
   double within(double difference) const {
     return reach.apart + std::min(reach.most, std::max(reach.least, reach.times * difference));
   }
+  double furthest() const { return skin + reach.apart + reach.most; }
   // Of a node that moves so, and whatever of a body.
   double within(const Vector3d& moves, const Moves& all) const {
     return within((moves - all.low).cwiseAbs().cwiseMax((moves - all.high).cwiseAbs()).norm());
@@ -170,7 +171,9 @@ void TissueContacts::find_vertices(const Pair& pair, TissueContact::Kind kind, c
   const TriangleMesh &mesh = body.surface(), &other = facing.surface();
   const std::size_t begun = contacts_.size();
   for (std::uint32_t v = 0; v < mesh.vertices(); ++v) {
-    const Vector3d &p = mesh.vertex(v), moves = pair.move(body, v);
+    const Vector3d& p = mesh.vertex(v);
+    if (box_distance(other, p, p) > pair.furthest()) continue;
+    const Vector3d moves = pair.move(body, v);
     const double within = pair.skin + pair.within(moves, others);
     if (box_distance(other, p, p) > within) continue;
     TriangleMesh::Minima sides;
@@ -218,6 +221,7 @@ void TissueContacts::find_edges(const Pair& pair, const Moves& others) noexcept 
       const TriangleMesh::Triangle& corner = mesh.triangle(t);
       const Vector3d &p = mesh.vertex(corner[k]), &q = mesh.vertex(corner[(k + 1) % 3]);
       const Vector3d low = p.cwiseMin(q), high = p.cwiseMax(q);
+      if (box_distance(other, low, high) > pair.furthest()) continue;
       const Vector3d by_p = pair.move(pair.body_a, corner[k]), by_q = pair.move(pair.body_a, corner[(k + 1) % 3]);
       const double most = pair.skin + std::max(pair.within(by_p, others), pair.within(by_q, others));
       if (box_distance(other, low, high) > most) continue;
@@ -225,13 +229,16 @@ void TissueContacts::find_edges(const Pair& pair, const Moves& others) noexcept 
       if (!(turn > 0)) continue;
       const std::size_t begun = contacts_.size();
       other.for_each_near(low, high, most, [&](std::uint32_t u) {
-        const double within =
-            pair.skin + std::max(pair.within(by_p, pair.body_b, u), pair.within(by_q, pair.body_b, u));
+        double within = -1;
         for (std::uint32_t m = 0; m < 3; ++m) {
           if (other.neighbour(u, m) > u) continue;
           const TriangleMesh::Triangle& corners = other.triangle(u);
           const Vector3d &r = other.vertex(corners[m]), &s = other.vertex(corners[(m + 1) % 3]);
-          if (TriangleMesh::box_gap(low, high, r.cwiseMin(s), r.cwiseMax(s)) > within * within) continue;
+          const double gap = TriangleMesh::box_gap(low, high, r.cwiseMin(s), r.cwiseMax(s));
+          if (gap > most * most) continue;
+          if (within < 0)
+            within = pair.skin + std::max(pair.within(by_p, pair.body_b, u), pair.within(by_q, pair.body_b, u));
+          if (gap > within * within) continue;
           const Vector3d along = q - p, across = s - r;
           if (along.cross(across).squaredNorm() < kLeastSkew * along.squaredNorm() * across.squaredNorm()) continue;
           const TwoPlaces both = closest_places(p, q, r, s);
