@@ -18,6 +18,8 @@
 #include <ostream>
 #include <string>
 
+#include "appliance/rt/clock.hpp"
+#include "appliance/sim/quantiles.hpp"
 #include "config/scenario_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
 #include "tests/sim/knot_handling.hpp"
@@ -63,6 +65,7 @@ struct Outcome {
   int arms_inside = 0;        ///< places of the axes of arms found in a wall
   double farthest_mm = 0;     ///< of a vertex from the origin: nothing flies away
   std::uint64_t hash = 0;
+  simulate::Quantiles step_ms;  ///< processor time of a step under these hands
 };
 
 /// A hand that goes to random places in a box round the vessel, fast or slowly, turns, opens and closes.
@@ -153,7 +156,9 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
     ++sample.sequence;
     const std::vector<knots::Line> before = look ? knots::lines_of(world) : std::vector<knots::Line>{};
     if (look) moves.places.assign(1, before);
+    const std::int64_t begun_ns = rt::processor_now_ns();
     const StepReport r = world.step(sample);
+    if (look) out.step_ms.add(static_cast<double>(rt::processor_now_ns() - begun_ns) / rt::kNsPerMs);
     ++out.steps;
     out.grasps += (r.flags & step_grasped) != 0;
     out.pierced += (r.flags & step_pierced) != 0;
@@ -242,10 +247,10 @@ inline void report(const Case& c, const Outcome& o) {
   std::printf(
       "seed %llu from %.1f s: %d steps, %d touching, grasps %d, pierced %d, prevented %d, found %d, crooked %d, "
       "unproven %d, passed %d, inside %d (%.4f mm), arms inside %d, arm gap %.4f mm, inverted in a row %d, farthest "
-      "%.1f mm\n",
+      "%.1f mm, step p50 %.1f p90 %.1f p99 %.1f max %.1f ms\n",
       static_cast<unsigned long long>(c.seed), c.script_s, o.steps, o.touching, o.grasps, o.pierced, o.prevented,
       o.found, o.crooked, o.unproven, o.passed, o.inside, o.deepest_mm, o.arms_inside, o.arm_gap_mm,
-      o.inverted_in_a_row, o.farthest_mm);
+      o.inverted_in_a_row, o.farthest_mm, o.step_ms.at(0.5), o.step_ms.at(0.9), o.step_ms.at(0.99), o.step_ms.max());
 }
 
 inline void expect_nothing_broken(const Outcome& o) {
