@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <tuple>
 
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/self_pairs.hpp"
@@ -18,7 +19,7 @@ constexpr double kBand = 0.02;          // of what is kept: so near is there
 using Corners = std::array<Vector3d, 3>;
 
 struct Moving {
-  std::array<Corners, 2> at, by;  // corners of either triangle, and their motion
+  std::array<Corners, 2> at, by, end;  // corners of either triangle, their motion, and where it leads
   Corners corners(std::size_t k, double t) const {
     return {at[k][0] + t * by[k][0], at[k][1] + t * by[k][1], at[k][2] + t * by[k][2]};
   }
@@ -27,8 +28,7 @@ struct Moving {
 // Whether the first lies above the second along n by more than `least`, at the start and at the end: then it does so
 // all the way, since the least height of the one over the other is a concave function of time.
 bool plane_separates(const Moving& m, const Vector3d& n, double least) {
-  for (const double t : {0.0, 1.0}) {
-    const Corners a = m.corners(0, t), b = m.corners(1, t);
+  for (const auto& [a, b] : {std::tie(m.at[0], m.at[1]), std::tie(m.end[0], m.end[1])}) {
     const double low = std::min({n.dot(a[0]), n.dot(a[1]), n.dot(a[2])});
     if (!(low - std::max({n.dot(b[0]), n.dot(b[1]), n.dot(b[2])}) > least)) return false;
   }
@@ -61,6 +61,7 @@ void load(Moving& m, std::size_t k, const TriangleMesh& mesh, std::uint32_t tria
     const std::uint32_t v = mesh.triangle(triangle)[c];
     m.at[k][c] = mesh.vertex(v);
     m.by[k][c] = motion.of(v);
+    m.end[k][c] = m.at[k][c] + m.by[k][c];
   }
 }
 
@@ -111,9 +112,8 @@ void look_between(const SoftBody& a, const SoftBody& b, const TissueMove& move, 
     load(m, 0, mesh, t, by);
     Vector3d low = m.at[0][0], high = low;
     for (std::size_t c = 0; c < 3; ++c) {
-      const Vector3d end = m.at[0][c] + m.by[0][c];
-      low = low.cwiseMin(m.at[0][c]).cwiseMin(end);
-      high = high.cwiseMax(m.at[0][c]).cwiseMax(end);
+      low = low.cwiseMin(m.at[0][c]).cwiseMin(m.end[0][c]);
+      high = high.cwiseMax(m.at[0][c]).cwiseMax(m.end[0][c]);
     }
     if ((low - other.high()).cwiseMax(other.low() - high).maxCoeff() > reach) continue;
     other.for_each_near(low, high, reach, [&](std::uint32_t u) {
