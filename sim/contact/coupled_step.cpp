@@ -68,7 +68,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   axes_.reserve(most);
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
-  in_way_.reserve(64 * kMostStops), folds_in_way_.reserve(kMostStops);
+  in_way_.reserve(64 * kMostStops), tools_in_way_.reserve(64 * kMostStops), folds_in_way_.reserve(kMostStops);
   slid_.resize(most);
   turned_.resize(most);
   springs_.reserve(3 * kMostRings);
@@ -701,7 +701,7 @@ SoftVerdict CoupledStep::look_tools(const SoftBody& body, const Vector3d* const*
 double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, double fraction,
                                   const CoupledSettings& settings) noexcept {
   double part = settings.between ? clearance_.fraction(strands, count, trial_of_.data()) : 1.0;
-  in_way_.clear();
+  in_way_.clear(), tools_in_way_.clear();
   visit_soft([&](const SoftBody& body) {
     part = std::min(part, look_soft(strands, count, trial_of_.data(), body, {body.step(), nullptr, fraction}, 1,
                                     &rings_.passages(), number_of(body), kCentrelineKept, &stops_.found())
@@ -711,6 +711,7 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
     part = std::min(part, look_tools(body, tools_.trial(body_motion_, fraction), {body.step(), nullptr, fraction}, 1,
                                      &stops_.found())
                               .fraction);
+    tools_in_way_.insert(tools_in_way_.end(), stops_.found().begin(), stops_.found().end());
     stops_.keep(Stops::Of::tool, strands);
   });
   part = std::min(part, look_tissues(bodies_, {fraction, false}, 1, &stops_.found()).fraction);
@@ -728,23 +729,25 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
 // Nodes of soft bodies that the move would bring too near go with what they are near to, and against it only so far as
 // there is room. @returns whether there are any
 bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
-  for (const Stopped& w : in_way_) {
+  const auto make_room = [&](const Stopped& w, const Strand& s, const Vector3d* to) {
     SoftBody* const body = bodies_.soft_of(w.body);
     const TriangleMesh& mesh = body->surface();
     const TriangleMesh::Triangle& t = mesh.triangle(w.triangle);
-    const Strand& s = strands[w.strand];
     const std::size_t j = w.edge, k = s.next(j);
     const Vector3d along = s.x[k] - s.x[j];
     const SegmentTriangle near = closest(s.x[j] + w.from * along, s.x[j] + w.to * along, mesh.vertex(t[0]),
                                          mesh.vertex(t[1]), mesh.vertex(t[2]));
     const double at =
         std::clamp((near.on_segment - s.x[j]).dot(along) / std::max(along.squaredNorm(), 1e-300), 0.0, 1.0);
-    const Vector3d led = (1 - at) * (trial_[w.strand][j] - s.x[j]) + at * (trial_[w.strand][k] - s.x[k]);
+    const Vector3d led = (1 - at) * (to[j] - s.x[j]) + at * (to[k] - s.x[k]);
     for (const std::uint32_t v : t) {
       const Vector3d by = fraction * body->step()[v];
       body->lead(v, (led + kOfRoom * w.part * (by - led)) / fraction);
     }
-  }
+  };
+  for (const Stopped& w : in_way_) make_room(w, strands[w.strand], trial_[w.strand].data());
+  const Vector3d* const* const arms = tools_.trial(body_motion_, fraction);
+  for (const Stopped& w : tools_in_way_) make_room(w, tools_.strands()[w.strand], arms[w.strand]);
   for (const Stopped& w : folds_in_way_) {
     SoftBody *const a = bodies_.soft_of(w.strand), *const b = bodies_.soft_of(w.body);
     const TriangleMesh::Triangle &t = a->surface().triangle(w.edge), &u = b->surface().triangle(w.triangle);
@@ -755,7 +758,7 @@ bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
       b->lead(u[c], mean + kOfRoom * w.part * (b->step()[u[c]] - mean));
     }
   }
-  return !in_way_.empty() || !folds_in_way_.empty();
+  return !in_way_.empty() || !tools_in_way_.empty() || !folds_in_way_.empty();
 }
 
 CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,

@@ -218,6 +218,7 @@ class CoupledStep {
   TissueContacts tissue_contacts_;
   Stops stops_;
   std::vector<Stopped> in_way_;        ///< of the last move, strands against soft bodies, ...
+  std::vector<Stopped> tools_in_way_;  ///< ... arms of tools against them ...
   std::vector<Stopped> folds_in_way_;  ///< ... and these against each other
   SoftCoupling soft_coupling_;
   Bodies bodies_;           ///< of this step
