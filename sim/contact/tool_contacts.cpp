@@ -17,7 +17,7 @@ constexpr double kLeastDeeper = 1e-4;  // of the tip's radius, that an edge is n
 constexpr double kSamePlace = 1e-9;    // of an edge
 constexpr double kOnFace = 1e-6;       // of the tip's radius
 constexpr int kMostLooks = 24;
-constexpr double kRounding = 1e-12;
+constexpr double kRounding = 1e-12;  // of a gap, relative to the lengths it comes from
 
 // A tool, as one cone.
 struct Cone {
