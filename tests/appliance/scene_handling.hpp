@@ -50,7 +50,7 @@ inline double depth_at_most(const TissueSurface& surface, const SnapshotVertex* 
   return nearest;
 }
 
-constexpr double kBehind_mm = 0.5;
+constexpr double kBehind_mm = 0.5;   // that p99 of the lag of what is held is to stay below
 constexpr double kArmLooked_mm = 8;  // behind the tip; vessels are 1 mm thick
 
 struct Outcome {
