@@ -11,6 +11,9 @@ namespace ligature::contact {
 namespace {
 
 constexpr double kLeastApart = 0.1;  // of its radius, from the axis of what can touch to the other's surface
+// Of its radius, how far two arms may be apart. The filling is as thick as an arm: further apart it would stand between
+// them as a third one, with slits on both sides that threads are drawn into and that nothing opens.
+constexpr double kMostParted = 1;
 
 bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radius, const Bodies& bodies) {
   for (std::size_t b = 0; b < bodies.count; ++b) {
@@ -25,14 +28,15 @@ bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radiu
   return true;
 }
 
-// Of the centrelines of all strands, but where a body holds them.
-bool outside(const Obstacle& body, std::size_t number, const Strand* strands, std::size_t count, const Bodies& bodies) {
+// Of the centrelines of all strands, but where a body holds them. @param apart of a strand's radius
+bool outside(const Obstacle& body, std::size_t number, const Strand* strands, std::size_t count, const Bodies& bodies,
+             double apart = kLeastApart) {
   const auto b = static_cast<std::uint32_t>(number);
   for (std::uint32_t k = 0; k < count; ++k)
     for (std::uint32_t j = 0; j < strands[k].edges(); ++j) {
       const Strand& s = strands[k];
       const Vector3d &p = s.x[j], &q = s.x[s.next(j)];
-      const double keep = kLeastApart * s.thickest(j);
+      const double keep = apart * s.thickest(j);
       if (body.box_distance(p.cwiseMin(q), p.cwiseMax(q)) > keep) continue;
       if (bodies.spared && passes(*bodies.spared, k, b, j - 0.5, j + 1.5)) continue;
       if (body.nearest(p, q, 1e9, 0).distance < keep) return false;
@@ -131,13 +135,36 @@ bool Tools::given_way() const noexcept {
   return std::any_of(active_.begin(), active_.end(), [&](std::size_t k) { return !tools_[k].given.isZero(0); });
 }
 
+void Tools::lay_between(std::size_t filling) noexcept {
+  const Tool &a = tools_[filling - 2], &b = tools_[filling - 1];
+  Tool& t = tools_[filling];
+  const auto lay = [&](std::vector<Vector3d>& x, const std::vector<Vector3d>& of_a, const std::vector<Vector3d>& of_b) {
+    const Vector3d first = 0.5 * (of_a.front() + of_b.front()), last = 0.5 * (of_a.back() + of_b.back());
+    for (std::size_t i = 0; i < x.size(); ++i)
+      x[i] = first + static_cast<double>(i) / static_cast<double>(x.size() - 1) * (last - first);
+  };
+  lay(t.from, a.from, b.from);
+  lay(t.to, a.to, b.to);
+}
+
+bool Tools::parted(std::size_t filling) const noexcept {
+  const Tool &a = tools_[filling - 2], &b = tools_[filling - 1];
+  for (const std::size_t i : {std::size_t{0}, a.from.size() - 1})
+    if ((a.from[i] + a.given - b.from[i] - b.given).norm() > (2 + 2 * kMostParted) * a.radius[i]) return true;
+  return (a.given - b.given).norm() > kMostParted * std::min(a.radius.front(), a.radius.back());
+}
+
 void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies) noexcept {
   std::size_t active = 0;
   bool same = true;
   fillings_.clear();
   for (std::size_t k = 0; k < tools_.size(); ++k) {
     Tool& t = tools_[k];
-    if (is_filling(k)) t.given = 0.5 * (tools_[k - 2].given + tools_[k - 1].given);
+    if (is_filling(k)) {
+      t.given = 0.5 * (tools_[k - 2].given + tools_[k - 1].given);
+      // One that appears between arms that are behind the hand.
+      if (!t.free && (tools_[k - 2].held_up || tools_[k - 1].held_up)) lay_between(k);
+    }
     t.given_before = t.given;
     t.began = t.from;
     if (!t.there) continue;
@@ -148,9 +175,12 @@ void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies
     }
     t.body.move_ends(t.from.front(), t.from.back(), t.to.front(), t.to.back());
     t.body.stand_aside(t.given, Vector3d::Zero());
-    t.free = t.free || ((is_filling(k) || outside(t.from, t.radius, bodies)) &&
-                        outside(t.body, bodies.tools + k, strands, count, bodies));
-    if (!t.free || (is_filling(k) && !(tools_[k - 2].free && tools_[k - 1].free))) {
+    // What jaws held may have slid out of their faces and still lie between the arms: there is no room for both.
+    t.free = is_filling(k) ? tools_[k - 2].free && tools_[k - 1].free && !parted(k) &&
+                                 outside(t.body, bodies.tools + k, strands, count, bodies, t.free ? 0 : kLeastApart)
+                           : t.free || (outside(t.from, t.radius, bodies) &&
+                                        outside(t.body, bodies.tools + k, strands, count, bodies));
+    if (!t.free) {
       t.body.move_ends(t.to.front(), t.to.back(), t.to.front(), t.to.back());
       t.body.leave();
       continue;
@@ -198,6 +228,14 @@ double Tools::behind() const noexcept {
   for (const std::size_t k : active_)
     for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
       most = std::max(most, (tools_[k].to[i] - tools_[k].from[i] - tools_[k].given).squaredNorm());
+  return std::sqrt(most);
+}
+
+double Tools::refused() const noexcept {
+  double most = 0;
+  for (const std::size_t k : active_)
+    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
+      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
   return std::sqrt(most);
 }
 
@@ -304,8 +342,10 @@ void Tools::finish(double part) noexcept {
     Tool& t = tools_[k];
     if (!t.there) continue;
     const std::vector<std::size_t>& some = is_filling(k) ? fillings_ : active_;
+    t.held_up = part < 1;
     if (std::find(some.begin(), some.end(), k) == some.end()) {
       t.from = t.to;
+      t.held_up = false;
       continue;
     }
     for (std::size_t i = 0; i < t.from.size(); ++i) {

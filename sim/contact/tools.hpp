@@ -14,7 +14,7 @@
 ///
 /// A filling lies between the two arms of closed jaws, and is there for threads alone. Fingers press such jaws
 /// together: while it is there, what threads push its arms or it with is borne by both arms alike, and does not part
-/// them.
+/// them. Where something holds them apart it is not there.
 #include <cstdint>
 #include <vector>
 
@@ -62,6 +62,8 @@ class Tools {
   double least_radius() const noexcept;
   /// How far they are from where they were led, since something was in the way or pushed them aside [mm].
   double behind() const noexcept;
+  /// ... of that, what they were not let go, however little pushed them.
+  double refused() const noexcept;
   /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
   std::size_t find(double part, const Bodies& bodies, double reach) noexcept;
   /// pair = {number among strands(), edge, kNoStrand, body}
@@ -107,7 +109,8 @@ class Tools {
     std::vector<double> radius;
     double compliance = 0, secant = 0;
     std::size_t filling = kNone;       ///< between this arm and its neighbour; of a filling itself
-    bool there = false, free = false;  ///< free: outside of all bodies since it appeared
+    bool there = false, free = false;  ///< free: outside of all bodies since it appeared; a filling: it fills
+    bool held_up = false;              ///< in the last step it was not let go all its way
     std::vector<Vector3d> from, to, now, next, began;
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
     Obstacle body = Obstacle::cone(1, 1);
@@ -125,6 +128,8 @@ class Tools {
     double part = 1;
   };
   Bearers bearers(std::size_t tool, By by) const noexcept;
+  void lay_between(std::size_t filling) noexcept;
+  bool parted(std::size_t filling) const noexcept;
   bool is_filling(std::size_t tool) const noexcept { return tools_[tool].filling == tool; }
   enum class Next : std::uint8_t { stay, on, back };
   void place_fillings(Next next) noexcept;

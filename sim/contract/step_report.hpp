@@ -38,6 +38,7 @@ struct StepReport {
   std::uint32_t crossings_prevented = 0;  ///< times that the motion was cut short before strands crossed
   std::uint32_t crossings_found = 0;      ///< pairs of edges that the audit could not prove apart; the step was undone
   double held_lag_mm = 0;                 ///< worst distance of a held vertex or an arm from where it was led
+  double refused_mm = 0;                  ///< of an arm's, what no force pushed it by: moves that were cut short
   std::uint32_t grasped_vertices = 0;
   std::uint32_t vertices_added = 0, vertices_removed = 0;  ///< of adaptive threads, at the start of the step
 };

@@ -280,6 +280,7 @@ void World::State::integrate(StepReport& report) noexcept {
     for (const Clamp& c : t.clamps)
       if (c.active) report.held_lag_mm = std::max(report.held_lag_mm, (c.place - t.state.x[c.vertex]).norm());
   report.held_lag_mm = std::max(report.held_lag_mm, coupled[0].tools().behind());
+  report.refused_mm = coupled[0].tools().refused();
   if (!restored) update_grips(report);
 }
 

@@ -61,6 +61,7 @@ struct Outcome {
   int touching = 0;           ///< steps in which an arm or a thread pressed on tissue
   int inverted_in_a_row = 0;  ///< steps, at most
   int behind_in_a_row = 0;    ///< steps with what is held or an arm more than kBehind_mm from where it is led, at most
+  int refused_in_a_row = 0;   ///< ... of which no force pushed an arm by that much, at most
   int inside = 0;             ///< places of the thread found in a wall where it has no channel
   double deepest_mm = 0;      ///< of those, at most
   double arm_gap_mm = 1e9;    ///< least
@@ -149,7 +150,7 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
   Random random(c.seed);
   InstrumentSample sample;
   const double dt = p.step_s;
-  int row = 0, behind = 0;
+  int row = 0, behind = 0, refused = 0;
   const auto surfaces = world.tissue_surfaces();
   const auto scene = std::make_unique<SceneSnapshot>();
   const auto facts = std::make_unique<SceneFacts>();
@@ -166,6 +167,8 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
     out.pierced += (r.flags & step_pierced) != 0;
     behind = r.held_lag_mm > kBehind_mm ? behind + 1 : 0;
     out.behind_in_a_row = std::max(out.behind_in_a_row, behind);
+    refused = r.refused_mm > kBehind_mm ? refused + 1 : 0;
+    out.refused_in_a_row = std::max(out.refused_in_a_row, refused);
     out.not_finite += (r.flags & step_non_finite_restored) != 0;
     out.prevented += static_cast<int>(r.crossings_prevented);
     out.found += static_cast<int>(r.crossings_found);
@@ -251,11 +254,11 @@ inline void report(const Case& c, const Outcome& o) {
   std::printf(
       "seed %llu from %.1f s: %d steps, %d touching, grasps %d, pierced %d, prevented %d, found %d, crooked %d, "
       "unproven %d, passed %d, inside %d (%.4f mm), arms inside %d, arm gap %.4f mm, inverted in a row %d, behind "
-      "in a row %d, farthest %.1f mm, step p50 %.1f p90 %.1f p99 %.1f max %.1f ms\n",
+      "in a row %d, refused in a row %d, farthest %.1f mm, step p50 %.1f p90 %.1f p99 %.1f max %.1f ms\n",
       static_cast<unsigned long long>(c.seed), c.script_s, o.steps, o.touching, o.grasps, o.pierced, o.prevented,
       o.found, o.crooked, o.unproven, o.passed, o.inside, o.deepest_mm, o.arms_inside, o.arm_gap_mm,
-      o.inverted_in_a_row, o.behind_in_a_row, o.farthest_mm, o.step_ms.at(0.5), o.step_ms.at(0.9), o.step_ms.at(0.99),
-      o.step_ms.max());
+      o.inverted_in_a_row, o.behind_in_a_row, o.refused_in_a_row, o.farthest_mm, o.step_ms.at(0.5), o.step_ms.at(0.9),
+      o.step_ms.at(0.99), o.step_ms.max());
 }
 
 inline void expect_nothing_broken(const Outcome& o) {

@@ -1010,5 +1010,84 @@ TEST(Tools, ClosedArmsBearWhatThreadsPushTogether) {
   EXPECT_EQ(pushed(0, kThread)[1], 0);
 }
 
+// Two closed arms along x with what lies between them, led to where a hand has them.
+struct ClosedJaws {
+  Tools tools{8};
+
+  ClosedJaws() {
+    for (int k = 0; k < 2; ++k) tools.add({0.1, 0.1}, 5e-6);
+    tools.add_filling({0.1, 0.1});
+  }
+  void lead(double x) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      const double y = k == 0 ? -0.1 : k == 1 ? 0.1 : 0;
+      const std::array<Vector3d, 2> to{Vector3d(x, y, 0), Vector3d(x + 1, y, 0)};
+      tools.lead(k, to.data());
+    }
+  }
+  double tip(std::size_t tool, double at) const { return tools.body(tool).nearest_sphere({-9, 0, 0}, at).centre.x(); }
+};
+
+// A hand that is far ahead of its arms closes and opens: what lies between the arms is where they are.
+TEST(Tools, AFillingIsWhereItsArmsAreAndNotWhereTheHandIs) {
+  ClosedJaws jaws;
+  const auto step = [&](double x, double part) {
+    jaws.lead(x);
+    jaws.tools.begin(nullptr, 0, {});
+    jaws.tools.finish(part);
+  };
+  step(0, 1);
+  step(0.5, 0);  // nothing of that is let go
+  for (const double x : {0.5, 1.0, 1.5}) {
+    jaws.tools.leave(2);
+    jaws.lead(x);
+    jaws.tools.begin(nullptr, 0, {});
+    ASSERT_TRUE(jaws.tools.body(2).there());
+    for (const double at : {0.0, 0.5, 1.0}) EXPECT_NEAR(jaws.tip(2, at), jaws.tip(0, at), 1e-12) << x << " at " << at;
+    jaws.tools.finish(0);
+    EXPECT_EQ(jaws.tip(0, 0), 0);
+    EXPECT_NEAR(jaws.tools.refused(), x, 1e-12);
+  }
+}
+
+// Held apart by more than an arm is thick they have a slit on either side of what would stand between them.
+TEST(Tools, NothingFillsArmsThatAreHeldApart) {
+  for (const double apart : {0.04, 0.16}) {
+    ClosedJaws jaws;
+    jaws.lead(0);
+    for (int step = 0; step < 2; ++step) {
+      jaws.tools.begin(nullptr, 0, {});
+      jaws.tools.clear_forces();
+      for (std::size_t k = 0; k < 2; ++k)
+        jaws.tools.push(k, {0, (k == 0 ? -0.5 : 0.5) * apart / 5e-6, 0}, Tools::By::tissue);
+      jaws.tools.advance(1);
+      jaws.tools.finish(1);
+    }
+    jaws.tools.begin(nullptr, 0, {});
+    EXPECT_NEAR((jaws.tools.given(1) - jaws.tools.given(0)).norm(), apart, 1e-12);
+    EXPECT_EQ(jaws.tools.body(2).there(), apart < 0.1);
+  }
+}
+
+// A thread that closed jaws hold lies where the filling is; let go there, it has to get out.
+TEST(Tools, NothingFillsJawsWhereAThreadLiesUnheld) {
+  ClosedJaws jaws;
+  const std::vector<Vector3d> x{{0.5, 0, -0.05}, {0.5, 0, 0.05}};
+  const Strand strand{.x = x.data(), .vertices = x.size(), .radius = 0.0125, .rest_length = 0.1};
+  std::vector<Passage> held;
+  for (std::uint32_t k = 0; k < 3; ++k) held.push_back({0, k, -1, 2, 0});
+  for (const bool is_held : {true, false, true}) {
+    jaws.lead(0);
+    Bodies bodies;
+    bodies.tools = 0;
+    const std::vector<Passage> arms(held.begin(), held.begin() + 2);
+    bodies.spared = is_held ? &held : &arms;
+    jaws.tools.begin(&strand, 1, bodies);
+    EXPECT_TRUE(jaws.tools.body(0).there() && jaws.tools.body(1).there());
+    EXPECT_EQ(jaws.tools.body(2).there(), is_held);
+    jaws.tools.finish(1);
+  }
+}
+
 }  // namespace
 }  // namespace ligature::contact
