@@ -19,6 +19,7 @@ constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
 constexpr double kMissed = 0.25;     // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 constexpr double kElsewhere = 0.1;   // from a contact, before that is another place [edges]
+constexpr double kTurned = 0.9;      // cosine between the normal that a contact had and that of its polyline
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
 // A body at one moment of the step.
@@ -176,10 +177,15 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
             surface = moment.nearest(curve_at(s, i + d).p, within);
           }
           const bool is_inside = surface.distance <= 0;
-          if (is_inside && body.shape() == Obstacle::Shape::mesh && !nearest)
+          const bool may_mislead = body.shape() == Obstacle::Shape::mesh || body.shape() == Obstacle::Shape::cone;
+          if (is_inside && may_mislead && !nearest)
             nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
-          const bool is_out_again =
+          bool is_out_again =
               is_inside && nearest && nearest->surface.distance > 0 && moment.nearest(x, within).distance > 0;
+          // Round the tip of a tool only where what it was would push it elsewhere.
+          if (is_out_again && body.shape() == Obstacle::Shape::cone)
+            is_out_again = next < before_.size() && same(before_[next], at, i) &&
+                           before_[next].contact.normal.dot(nearest->surface.normal) < kTurned;
           if (is_out_again) {
             d = nearest->d;
             surface = nearest->surface;

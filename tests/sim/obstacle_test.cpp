@@ -348,6 +348,40 @@ TEST(BodyContact, KeepsItsSideInsideTheSolidAndItsForce) {
   EXPECT_LT((c.force - Vector3d(0.1, 0, -1)).norm(), 1e-12);
 }
 
+// Bent round an arm by 20 degrees a thread's curve cuts the corner through the metal, its polyline does not: the guard
+// stops that, and where it stops it has to be pushed, whatever the contact was before.
+TEST(BodyContact, OfACurveInsideAnArmPushesAsItsPolylineLies) {
+  constexpr double kEdge = 0.1, kRadius = 0.1;
+  Obstacle arm = Obstacle::cone(kRadius, kRadius);
+  const Vector3d low(0, 0, -1), high(0, 0, 1);
+  arm.move_ends(low, high, low, high);
+  const Obstacle* all[1] = {&arm};
+  const double half = 10 * std::numbers::pi / 180, corner = (kRadius + 1e-5) / std::cos(half);
+  // Seen along the arm the corner is in the direction `turn`.
+  const auto bent = [&](double turn) {
+    const auto at = [&](double along, double out) {
+      return Vector3d(std::cos(turn) * out - std::sin(turn) * along, std::sin(turn) * out + std::cos(turn) * along, 0);
+    };
+    const double aside = kEdge * std::cos(half), in = corner - kEdge * std::sin(half);
+    return std::vector<Vector3d>{at(-2 * aside, in - kEdge * std::sin(half)), at(-aside, in), at(0, corner),
+                                 at(aside, in), at(2 * aside, in - kEdge * std::sin(half))};
+  };
+  contact::BodyContacts contacts(100);
+  const std::vector<Vector3d> before = bent(0.6), now = bent(0);
+  const auto find = [&](const std::vector<Vector3d>& x) {
+    const contact::Strand strand{x.data(), x.size(), false, 0.0125, kEdge};
+    EXPECT_EQ(contacts.find(&strand, 1, {all, 1, 1}, 0.01), 0u);
+    EXPECT_LT(arm.nearest(contact::curve_at(strand, 2).p).distance, 0);
+    EXPECT_GT(arm.nearest(x[1], x[2]).distance, 0);
+  };
+  find(before);
+  find(now);
+  double most = 0;
+  for (const contact::BodyContact& c : contacts.contacts())
+    if (c.vertex == 2) most = std::max(most, c.contact.normal.x());
+  EXPECT_GT(most, 0.98);
+}
+
 TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
   std::mt19937 random(5);
   int stopped = 0;
