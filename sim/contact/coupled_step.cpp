@@ -794,7 +794,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   // What fraction of the prescribed motion will be made after the next linearisation.
-  const auto asked_from = [&](double made) { return parts > 0 && made < 1 ? std::min(1.0, made + 1.0 / parts) : 1.0; };
+  const double most_led = parts > 0 ? led_ : 1.0;
+  const auto asked_from = [&](double made) {
+    return parts > 0 && made < most_led ? std::min(most_led, made + most_led / parts) : most_led;
+  };
   bodies_.at = motion;
   double travelled = 0;          // since pairs were gathered, at most [mm]
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
@@ -1061,6 +1064,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       if (systems[k].move_multipliers(fraction)) still = false;
   }
   // An iteration that was cut off may leave edges that no force would: all go back together, if nothing is in the way.
+  bool went_back = false;
   const auto stretched = [&] {
     for (std::size_t k = 0; k < count; ++k)
       if (overstretched(*problems[k].model, *problems[k].x0, problems[k].state->x, systems[k].outer_load()))
@@ -1068,7 +1072,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     return false;
   };
   for (int halving = 0; out.finite && !out.converged && halving < kMostHalvingsBack && stretched(); ++halving) {
-    out.limited = true;
+    out.limited = went_back = true;
     for (std::size_t k = 0; k < count; ++k) {
       const std::vector<Vector3d>&x = problems[k].state->x, &x0 = *problems[k].x0;
       for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = 0.5 * (x[i] + x0[i]);
@@ -1104,7 +1108,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   }
   // Something is in the way of that: as it was when the step began, the proof of which stands.
   if (out.finite && !out.converged && stretched()) {
-    out.limited = true;
+    out.limited = went_back = true;
     motion = 0;
     visit_soft([](SoftBody& body) { body.go_back(0); });
     tools_.go_back(0);
@@ -1112,6 +1116,12 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].undo();
       systems[k].ask_for(motion);
     }
+  }
+  // Hands that pull on regardless would never let a thread come to rest that is as long as it can be. A step or two of
+  // that is how they draw it tight.
+  if (among_tissue) {
+    went_back_ = went_back ? went_back_ + 1 : 0;
+    led_ = went_back_ > kMostBack ? std::max(kLedAgain * led_, kLeastLed) : std::min(1.0, 2 * led_);
   }
   stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
   out.motion = motion;

@@ -141,6 +141,8 @@ class CoupledStep {
     hash.add(knot_drag_);
     hash.add(moved_);
     hash.add(recovered_);
+    hash.add(led_);
+    hash.add(static_cast<std::uint64_t>(went_back_));
   }
   /// The last cone problem, and the forces it began with: what print_cone_problem() takes.
   ConeProblem last_problem() const noexcept;
@@ -254,6 +256,8 @@ class CoupledStep {
   std::vector<std::vector<double>> foreseen_;        ///< how far each may move in the next one [mm]
   /// What part of how deep they are contacts with soft bodies ask for: where folds leave no room for it, the less.
   double recovered_ = 1;
+  double led_ = 1;         ///< part of their way that hands lead in a step, less after many that had to go back
+  int went_back_ = 0;      ///< such steps on end
   double soft_moved_ = 0;  ///< likewise a node of a soft body [mm]
   double moved_ = 0;       ///< furthest that the last move would have taken a vertex [mm]
   double reach_ = 0;       ///< that pairs were gathered for [mm]

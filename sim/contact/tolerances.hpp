@@ -111,5 +111,8 @@ inline constexpr std::size_t kMostJammed = 1024;  ///< vertices and nodes
 inline constexpr int kMostBlocked = 2;            ///< ... and after more than so many on end the step ends where it is
 inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone
 inline constexpr int kMostHalvingsBack = 12;      ///< of a step that left edges overstretched
+inline constexpr int kMostBack = 20;              ///< such steps on end; after more ...
+inline constexpr double kLedAgain = 0.25;         ///< ... hands lead this part of what they did, ...
+inline constexpr double kLeastLed = 1e-3;         ///< ... at least of their way, and from then on twice as much a step
 
 }  // namespace ligature::contact

@@ -54,6 +54,16 @@ TEST(SceneHandling, AnArmInAFoldOfAWallDoesNotStopTheWorld) {
   EXPECT_LT(o.behind_in_a_row, 100);
 }
 
+// Arms that press are behind the hand by what their force is worth. What nothing pushes follows, or all stands still: a
+// thread between an arm and what filled jaws that were far behind their hand held up everything for two seconds.
+TEST(SceneHandling, ArmsAreNotHeldUpByWhatDoesNotPressOnThem) {
+  const Case c{1656, 1.0, 400};
+  const Outcome o = handle(c);
+  report(c, o);
+  expect_nothing_broken(o);
+  EXPECT_LT(o.refused_in_a_row, 20);
+}
+
 TEST(SceneHandling, HasTheSameBitsAtAnyWidth) {
   std::vector<std::uint64_t> hashes;
   for (const std::size_t width : {1u, 2u, 4u}) {
