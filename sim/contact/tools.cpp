@@ -377,7 +377,8 @@ void Tools::shorten(double fraction, const Bodies& bodies) noexcept {
 
 void Tools::add_to(StateHash& hash) const noexcept {
   for (const Tool& t : tools_) {
-    hash.add(static_cast<std::uint64_t>(t.there) << 1 | static_cast<std::uint64_t>(t.free));
+    hash.add(static_cast<std::uint64_t>(t.held_up) << 2 | static_cast<std::uint64_t>(t.there) << 1 |
+             static_cast<std::uint64_t>(t.free));
     if (!t.there) continue;
     hash.bytes(t.from.data(), sizeof(Vector3d) * t.from.size());
     hash.bytes(t.given.data(), sizeof(double) * 3);

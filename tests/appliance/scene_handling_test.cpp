@@ -54,8 +54,8 @@ TEST(SceneHandling, AnArmInAFoldOfAWallDoesNotStopTheWorld) {
   EXPECT_LT(o.behind_in_a_row, 100);
 }
 
-// Arms that press are behind the hand by what their force is worth. What nothing pushes follows, or all stands still: a
-// thread between an arm and what filled jaws that were far behind their hand held up everything for two seconds.
+// Arms that press are behind the hand by what their force is worth. What nothing pushes is not: a thread between an arm
+// and what filled the jaws, at the hand's place instead of theirs, held up everything for two seconds.
 TEST(SceneHandling, ArmsAreNotHeldUpByWhatDoesNotPressOnThem) {
   const Case c{1656, 1.0, 400};
   const Outcome o = handle(c);
