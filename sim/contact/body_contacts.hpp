@@ -15,7 +15,8 @@
 ///
 /// All is said of one moment of the step: bodies are as far on their way as the strands (Bodies::at). The normal is the
 /// gradient of the distance; a place that has come inside the solid takes that of its polyline, where this is still
-/// outside and longer than wide, else it keeps the normal that it had.
+/// outside and longer than wide (of a cone only where the two have turned away from each other), else it keeps the
+/// normal that it had.
 /// Planes are left out: there neither the normal nor the places of contact change, and forces stay in the thread's band
 /// (constraint.hpp).
 #include <vector>

@@ -11,8 +11,9 @@ namespace ligature::contact {
 namespace {
 
 constexpr double kLeastApart = 0.1;  // of its radius, from the axis of what can touch to the other's surface
-// Of its radius, how far two arms may be apart. The filling is as thick as an arm: further apart it would stand between
-// them as a third one, with slits on both sides that threads are drawn into and that nothing opens.
+// Of its radius, how far something may hold two arms apart, and half of their whole distance beyond where they touch.
+// The filling is as thick as an arm: further apart it would stand between them as a third one, with slits on both sides
+// that threads are drawn into and that nothing opens.
 constexpr double kMostParted = 1;
 
 bool outside(const std::vector<Vector3d>& axis, const std::vector<double>& radius, const Bodies& bodies) {

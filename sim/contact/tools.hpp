@@ -128,8 +128,8 @@ class Tools {
     double part = 1;
   };
   Bearers bearers(std::size_t tool, By by) const noexcept;
-  void lay_between(std::size_t filling) noexcept;
-  bool parted(std::size_t filling) const noexcept;
+  void lay_between(std::size_t filling) noexcept;   // where its arms are and go
+  bool parted(std::size_t filling) const noexcept;  // its arms are too far apart for it
   bool is_filling(std::size_t tool) const noexcept { return tools_[tool].filling == tool; }
   enum class Next : std::uint8_t { stay, on, back };
   void place_fillings(Next next) noexcept;

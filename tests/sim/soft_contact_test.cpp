@@ -1050,7 +1050,7 @@ TEST(Tools, AFillingIsWhereItsArmsAreAndNotWhereTheHandIs) {
   }
 }
 
-// Held apart by more than an arm is thick they have a slit on either side of what would stand between them.
+// Held apart by more than half of what an arm is thick they have a slit on either side of what would stand between them.
 TEST(Tools, NothingFillsArmsThatAreHeldApart) {
   for (const double apart : {0.04, 0.16}) {
     ClosedJaws jaws;
