@@ -50,6 +50,25 @@ inline double depth_at_most(const TissueSurface& surface, const SnapshotVertex* 
   return nearest;
 }
 
+constexpr double kBesideHole_mm = 0.15;  // that a thread may be in the wall next to its channel
+
+/// Clears the marks of what of thread 0 lies in the channel that a hole in this tissue is of: between its two holes, or
+/// from the only one that there is yet on towards the needle's point, as far as the thread has not come out.
+inline void leave_channel(std::vector<bool>& in, const ThreadShape& shape, const SceneFacts& facts,
+                          const FactHole& hole, std::size_t tissue) {
+  if (hole.thread != 0 || hole.tissue != tissue) return;
+  double low = hole.s_mm, high = hole.s_mm;
+  bool lone = true;
+  for (const FactHole& mate : facts.holes)
+    if (&mate != &hole && mate.stitch == hole.stitch && mate.tissue == hole.tissue && mate.thread == hole.thread)
+      low = std::min(low, mate.s_mm), high = std::max(high, mate.s_mm), lone = false;
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if (shape.s_mm[i] <= low - kBesideHole_mm) continue;
+    if (shape.s_mm[i] >= high + kBesideHole_mm && !(lone && in[i])) break;
+    in[i] = false;
+  }
+}
+
 constexpr double kBehind_mm = 0.5;   // that p99 of the lag of what is held is to stay below
 constexpr double kArmLooked_mm = 8;  // behind the tip; vessels are 1 mm thick
 
@@ -205,18 +224,13 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
           out.arms_inside += winding(surfaces[k], at, arm.x[i]) >= 0.5;
         }
     const ThreadShape shape = world.shape(0);
-    for (std::size_t i = 0; i < shape.x.size(); ++i) {
-      bool channel = false;  // between its own holes, or beside the only one that there is yet
-      for (const FactHole& hole : facts->holes) {
-        double low = hole.s_mm, high = hole.s_mm, way = 0.5;
-        for (const FactHole& mate : facts->holes)
-          if (&mate != &hole && mate.stitch == hole.stitch && mate.tissue == hole.tissue && mate.thread == hole.thread)
-            low = std::min(low, mate.s_mm), high = std::max(high, mate.s_mm), way = 0.15;
-        channel = channel || (hole.thread == 0 && shape.s_mm[i] > low - way && shape.s_mm[i] < high + way);
-      }
-      for (std::size_t k = 0; k < surfaces.size() && !channel; ++k) {
-        const SnapshotVertex* at = scene->surface.data() + scene->tissues[k].first_vertex;
-        if (winding(surfaces[k], at, shape.x[i]) < 0.5) continue;
+    std::vector<bool> in(shape.x.size());
+    for (std::size_t k = 0; k < surfaces.size(); ++k) {
+      const SnapshotVertex* at = scene->surface.data() + scene->tissues[k].first_vertex;
+      for (std::size_t i = 0; i < in.size(); ++i) in[i] = winding(surfaces[k], at, shape.x[i]) >= 0.5;
+      for (const FactHole& hole : facts->holes) leave_channel(in, shape, *facts, hole, k);
+      for (std::size_t i = 0; i < in.size(); ++i) {
+        if (!in[i]) continue;
         ++out.inside;
         out.deepest_mm = std::max(out.deepest_mm, depth_at_most(surfaces[k], at, shape.x[i]));
       }
