@@ -155,6 +155,19 @@ bool Tools::parted(std::size_t filling) const noexcept {
   return (a.given - b.given).norm() > kMostParted * std::min(a.radius.front(), a.radius.back());
 }
 
+bool Tools::arm_touches(std::size_t arm, const Strand* strands, std::size_t count,
+                        const Bodies& bodies) const noexcept {
+  const Tool& t = tools_[arm];
+  return t.free || (outside(t.from, t.radius, bodies) && outside(t.body, bodies.tools + arm, strands, count, bodies));
+}
+
+// What jaws held may have slid out of their faces and still lie between the arms: there is no room for both.
+bool Tools::fills(std::size_t filling, const Strand* strands, std::size_t count, const Bodies& bodies) const noexcept {
+  const Tool& t = tools_[filling];
+  return tools_[filling - 2].free && tools_[filling - 1].free && !parted(filling) &&
+         outside(t.body, bodies.tools + filling, strands, count, bodies, t.free ? 0 : kLeastApart);
+}
+
 void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies) noexcept {
   std::size_t active = 0;
   bool same = true;
@@ -176,11 +189,7 @@ void Tools::begin(const Strand* strands, std::size_t count, const Bodies& bodies
     }
     t.body.move_ends(t.from.front(), t.from.back(), t.to.front(), t.to.back());
     t.body.stand_aside(t.given, Vector3d::Zero());
-    // What jaws held may have slid out of their faces and still lie between the arms: there is no room for both.
-    t.free = is_filling(k) ? tools_[k - 2].free && tools_[k - 1].free && !parted(k) &&
-                                 outside(t.body, bodies.tools + k, strands, count, bodies, t.free ? 0 : kLeastApart)
-                           : t.free || (outside(t.from, t.radius, bodies) &&
-                                        outside(t.body, bodies.tools + k, strands, count, bodies));
+    t.free = is_filling(k) ? fills(k, strands, count, bodies) : arm_touches(k, strands, count, bodies);
     if (!t.free) {
       t.body.move_ends(t.to.front(), t.to.back(), t.to.front(), t.to.back());
       t.body.leave();
@@ -224,19 +233,13 @@ double Tools::furthest() const noexcept {
   return std::sqrt(most);
 }
 
-double Tools::behind() const noexcept {
+double Tools::left_to_go(bool with_given) const noexcept {
   double most = 0;
-  for (const std::size_t k : active_)
-    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
-      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i] - tools_[k].given).squaredNorm());
-  return std::sqrt(most);
-}
-
-double Tools::refused() const noexcept {
-  double most = 0;
-  for (const std::size_t k : active_)
-    for (std::size_t i = 0; i < tools_[k].to.size(); ++i)
-      most = std::max(most, (tools_[k].to[i] - tools_[k].from[i]).squaredNorm());
+  for (const std::size_t k : active_) {
+    const Tool& t = tools_[k];
+    const Vector3d given = with_given ? t.given : Vector3d(0, 0, 0);
+    for (std::size_t i = 0; i < t.to.size(); ++i) most = std::max(most, (t.to[i] - t.from[i] - given).squaredNorm());
+  }
   return std::sqrt(most);
 }
 

@@ -61,9 +61,9 @@ class Tools {
   double furthest() const noexcept;  ///< that a sphere is led in this step [mm]
   double least_radius() const noexcept;
   /// How far they are from where they were led, since something was in the way or pushed them aside [mm].
-  double behind() const noexcept;
+  double behind() const noexcept { return left_to_go(true); }
   /// ... of that, what they were not let go, however little pushed them.
-  double refused() const noexcept;
+  double refused() const noexcept { return left_to_go(false); }
   /// Where they are after this part of the way, and the contacts there. @returns how many did not fit
   std::size_t find(double part, const Bodies& bodies, double reach) noexcept;
   /// pair = {number among strands(), edge, kNoStrand, body}
@@ -128,6 +128,10 @@ class Tools {
     double part = 1;
   };
   Bearers bearers(std::size_t tool, By by) const noexcept;
+  double left_to_go(bool with_given) const noexcept;
+  // Whether an arm touches what it meets, and whether a filling is there.
+  bool arm_touches(std::size_t arm, const Strand* strands, std::size_t count, const Bodies& bodies) const noexcept;
+  bool fills(std::size_t filling, const Strand* strands, std::size_t count, const Bodies& bodies) const noexcept;
   void lay_between(std::size_t filling) noexcept;   // where its arms are and go
   bool parted(std::size_t filling) const noexcept;  // its arms are too far apart for it
   bool is_filling(std::size_t tool) const noexcept { return tools_[tool].filling == tool; }
