@@ -337,6 +337,31 @@ TEST(TissueThread, RepeatsBitForBit) {
   EXPECT_EQ(a.world.state_hash(), b.world.state_hash());
 }
 
+// A hand that draws at a thread that is as long as it can be has every step taken back, and the thread, drawn anew in
+// each, would never lie still in the tissue that it presses.
+TEST(TissueThread, ThatIsAsLongAsItCanBeIsNotDrawnAtForEver) {
+  WorldParams p = sling();
+  p.solver.iterations = 12;
+  p.solver.work = 60;
+  p.threads[0].forces.clear();
+  for (const Place::Kind end : {Place::Kind::first, Place::Kind::last}) {
+    ClampParams c;
+    c.at.kind = end;
+    c.velocity = {0, end == Place::Kind::first ? -20.0 : 20.0, 0};
+    p.threads[0].clamps.push_back(c);
+  }
+  Course run = Course::start(p);
+  run.steps(200);
+  const double pull = run.world.clamps()[0].force.y;
+  for (int k = 0; k < 40; ++k) {
+    const StepReport r = run.world.step({});
+    EXPECT_LT(r.residual, 0.01) << k;
+    EXPECT_GT(r.held_lag_mm, 15);
+  }
+  EXPECT_NEAR(run.world.clamps()[0].force.y / pull, 1, 0.01);
+  EXPECT_EQ(run.found, 0u);
+}
+
 TEST(TissueThread, IsRefusedWhereItCannotBegin) {
   const auto refused = [](const WorldParams& p, const char* words) {
     const auto world = World::create(p, {});
