@@ -107,7 +107,12 @@ bool move_multiplier(Constraint& c, const Response& r, double fraction, const Ve
   const double normal = std::clamp(c.normal.dot(force), 0.0, c.most);
   const Vector3d across = force - c.normal.dot(force) * c.normal;
   const double size = across.norm(), bound = c.friction * normal;
-  const bool engaged = normal > 0, sliding = engaged && (c.sliding ? r.sliding : size > bound);
+  const bool engaged = normal > 0;
+  bool sliding = engaged && (c.sliding ? r.sliding : size > bound);
+  // Along the secant what sticks just below its bound would come back to its anchor by the ratio of the two in each
+  // solve.
+  c.within_bound = sliding && c.flipped && size < bound ? c.within_bound + 1 : 0;
+  if (c.within_bound == kMostWithinBound) sliding = false;
   const bool changed = engaged != c.engaged || sliding != c.sliding;
   c.engaged = engaged;
   c.sliding = sliding;

@@ -47,6 +47,7 @@ struct Constraint {
   Vector3d direction{0, 0, 0};  ///< of the last slip; zero when it stuck
   bool flipped = false;         ///< slip reversed during this step: the secant is used instead of the tangent
   bool sliding = false;
+  int within_bound = 0;  ///< solves on end in which it slid along the secant by less than its bound holds
   bool engaged = false;  ///< a contact in the active set
   bool settled = false;  ///< a grip holds unconditionally until the first solve has moved it with its body
   std::size_t slot = 0;  ///< where the caller keeps its force from step to step

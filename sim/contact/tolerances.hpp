@@ -8,6 +8,7 @@ namespace ligature::contact {
 inline constexpr double kContactSoftness = 1e-5;  ///< first estimate of force / k: what one iteration may leave [mm]
 inline constexpr double kMostStiffness = 1e9;     ///< of an augmentation [uN/mm]
 inline constexpr double kLaid = 1e-9;             ///< so near a plane a thread is laid on it, and touches it [mm]
+inline constexpr int kMostWithinBound = 12;       ///< solves that slide by less than friction holds; then it sticks
 inline constexpr double kSlowGap = 0.25;          ///< of what a contact lacked: a solve that leaves more ...
 inline constexpr double kStiffer = 10;            ///< ... makes it so much stiffer, ...
 inline constexpr double kSmallChange = 1e-9;      ///< ... unless its force changes no more than this part

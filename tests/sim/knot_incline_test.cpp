@@ -73,6 +73,27 @@ TEST_P(OnAnIncline, SticksBelowItsFrictionAngleWithoutCreep) {
   EXPECT_LT(moved, 1e-6 * kLength);
 }
 
+// A thread without inertia that falls on the slope would have gone millimetres down it in the first solve: it is to
+// come back to where it touched.
+TEST(OnAnInclineWithoutInertia, SticksWhereItFallsOnIt) {
+  for (const double gap : {1e-8, 1e-6, 0.3})
+    for (const double part : {0.98, 0.99}) {
+      const Incline incline(std::atan(part * kMu));
+      WorldParams p = incline.scene(0, 0.005);
+      ThreadParams& t = p.threads[0];
+      t.inertial = false;
+      t.material.drag = 4e-5;
+      for (Vec3& x : t.points) x = x + gap * incline.normal;
+      World world = make_world(p);
+      const std::vector<Vec3> start = world.shape(0).x;
+      for (int i = 0; i < 20; ++i) world.step({});
+      const std::vector<Vec3> x = world.shape(0).x;
+      double moved = 0;
+      for (std::size_t k = 0; k < x.size(); ++k) moved = std::max(moved, norm(x[k] - start[k]));
+      EXPECT_LT(moved, 1.1 * gap) << "from " << gap << " mm above, at " << part << " of the friction angle";
+    }
+}
+
 TEST_P(OnAnIncline, SlidesAtTheRightAccelerationAboveIt) {
   const double step_s = 0.002, time_s = 0.5;
   for (const double over : {1.05, 1.5, 3.0}) {
