@@ -120,11 +120,47 @@ Result<TriangleMesh> TriangleMesh::create(std::vector<Vector3d> vertices, std::v
     if (walked != used[v]) return wrong("surfaces touch in a single vertex " + at(m.vertices_[v]));
   }
   if (!(volume > 0)) return wrong("it is inside out: turn its triangles round");
+  if (const auto out = m.shell_inside_out())
+    return wrong("a shell of it is inside out: turn its triangles round " + at(*out));
   m.order_.resize(count);
   for (std::uint32_t t = 0; t < count; ++t) m.order_[t] = t;
   m.nodes_.reserve(2 * count);
   m.build(0, static_cast<std::uint32_t>(count));
   return m;
+}
+
+// A shell that faces inwards bounds a hollow in what another one encloses, or nothing that is solid.
+std::optional<Vector3d> TriangleMesh::shell_inside_out() const {
+  std::vector<std::uint32_t> shell(triangles_.size(), 0), open;
+  std::vector<double> volume{0};
+  for (std::uint32_t first = 0; first < triangles_.size(); ++first) {
+    if (shell[first] != 0) continue;
+    const auto number = static_cast<std::uint32_t>(volume.size());
+    volume.push_back(0);
+    shell[first] = number;
+    for (open.assign(1, first); !open.empty();) {
+      const std::uint32_t t = open.back();
+      open.pop_back();
+      const Vector3d& o = corner(first, 0);
+      volume[number] += (corner(t, 0) - o).dot((corner(t, 1) - o).cross(corner(t, 2) - o));
+      for (const std::uint32_t next : neighbours_[t])
+        if (shell[next] == 0) shell[next] = number, open.push_back(next);
+    }
+  }
+  for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
+    if (volume[shell[t]] > 0) continue;
+    const Vector3d& p = corner(t, 0);
+    double winding = 0;  // of all others about it [Oosterom 1983]
+    for (std::uint32_t u = 0; u < triangles_.size(); ++u) {
+      if (shell[u] == shell[t]) continue;
+      const Vector3d a = corner(u, 0) - p, b = corner(u, 1) - p, c = corner(u, 2) - p;
+      const double la = a.norm(), lb = b.norm(), lc = c.norm();
+      winding += 2 * std::atan2(a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
+    }
+    if (winding < 2 * std::numbers::pi) return p;
+    volume[shell[t]] = 1;  // a hollow
+  }
+  return std::nullopt;
 }
 
 std::optional<Vector3d> TriangleMesh::meets_itself() const {

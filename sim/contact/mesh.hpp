@@ -37,6 +37,9 @@ class TriangleMesh {
   /// A place where the surface meets itself: two triangles that share no corner touch, or two that do meet elsewhere,
   /// too. Takes a while: O(triangles * those near).
   std::optional<Vector3d> meets_itself() const;
+  /// A corner of a connected part that faces inwards and is no hollow of another, if there is one. O(triangles) for
+  /// each part that faces inwards
+  std::optional<Vector3d> shell_inside_out() const;
 
   /// The same triangles with their vertices elsewhere. What the surface is like is not looked at again; a triangle that
   /// has lost its area keeps the normal that it had. @param x (vertices) @rt O(vertices + triangles), no allocation

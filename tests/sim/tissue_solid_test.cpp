@@ -280,6 +280,25 @@ TEST(TissueSolid, BearsAThreadThatIsPulledDownOverItAndComesBack) {
   EXPECT_LT(world->measure_tissue(0).displacement_mm, 0.1 * m.displacement_mm);
 }
 
+// Small enough to be missed in the volume of the whole; inside of the other it is a hollow.
+TEST(Mesh, OfWhichAShellIsInsideOutIsNoSolid) {
+  const TissueParams good = block();
+  Vec3 middle;
+  for (const Vec3& v : good.vertices) middle = middle + (1.0 / 8) * v;
+  for (const bool inside : {false, true}) {
+    TissueParams two = good;
+    for (const Vec3& v : good.vertices)
+      two.vertices.push_back(middle + 0.3 * (v - middle) + (inside ? Vec3{} : Vec3{9, 0, 0}));
+    for (const auto& [a, b, c] : good.triangles) two.triangles.push_back({a + 8, c + 8, b + 8});
+    const auto checked = check_mesh(two.vertices, two.triangles);
+    EXPECT_EQ(checked.has_value(), inside);
+    if (!checked) {
+      EXPECT_NE(checked.error().message.find("a shell of it is inside out"), std::string::npos)
+          << checked.error().message;
+    }
+  }
+}
+
 TEST(Mesh, ThatMeetsItselfIsNoSolid) {
   const TissueParams good = block();
   EXPECT_TRUE(check_mesh(good.vertices, good.triangles));
