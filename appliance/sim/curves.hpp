@@ -16,6 +16,8 @@ struct Curve {
   double radius_mm = 0;          ///< of the thread where it is no needle
   std::vector<double> radii_mm;  ///< at its vertices, where they differ                (vertices, or none)
   double rest_length_mm = 0;     ///< of the whole, of a closed one with its last edge
+  double cut_from_mm = 0;        ///< where it begins along the thread that it is a piece of, ...
+  double ring_mm = 0;            ///< ... and the length of that if it was a ring, else 0
 
   std::size_t edges() const { return x.empty() ? 0 : closed ? x.size() : x.size() - 1; }
   std::size_t next(std::size_t vertex) const { return vertex + 1 == x.size() ? 0 : vertex + 1; }
@@ -28,6 +30,10 @@ struct Curve {
   /// Rest arc between two places of it, on a closed one the shorter way round.
   double arc_between(double s, double t) const;
 };
+
+/// Rest arc between a place of one curve and a place of another as it was before cuts parted them, of a ring the shorter
+/// way round; no end of it where they are of different threads [mm].
+double arc_before_cuts(const Curve& a, double s, const Curve& b, double t);
 
 std::vector<Curve> curves_of(const world::World& world, const world::WorldParams& params);
 

@@ -142,9 +142,10 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
         const double radius_a = radius(a, p.edge, at_a), radius_b = radius(b, q.edge, at_b);
         const double gap = near.distance - radius_a - radius_b;
         if (gap > reach_mm || (best && gap >= best->gap_mm)) continue;
-        if (p.thread == q.thread) {
-          const double s = a.s_mm[p.edge] + at_a * a.edge_mm(p.edge), t = a.s_mm[q.edge] + at_b * a.edge_mm(q.edge);
-          if (a.arc_between(s, t) < std::numbers::pi * std::max(radius_a, radius_b)) continue;
+        if (a.origin == b.origin) {  // the ends that a cut made lie on each other
+          const double s = a.s_mm[p.edge] + at_a * a.edge_mm(p.edge), t = b.s_mm[q.edge] + at_b * b.edge_mm(q.edge);
+          const double arc = a.closed ? a.arc_between(s, t) : arc_before_cuts(a, s, b, t);
+          if (arc < std::numbers::pi * std::max(radius_a, radius_b)) continue;
         }
         best = {gap, gap / std::min(radius_a, radius_b), p.thread, p.edge, q.thread, q.edge};
       }

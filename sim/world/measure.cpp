@@ -55,6 +55,8 @@ ThreadMeasure World::measure(std::size_t thread, bool writhe) const {
   m.momentum = from_eigen(momentum);
   m.angular_momentum = from_eigen(angular);
   std::tie(m.needle_first, m.needle_last) = needle_vertices(t);
+  m.cut_from_mm = static_cast<double>(t.first_edge) * t.model.rest_length;
+  m.ring_mm = static_cast<double>(t.ring_edges) * t.model.rest_length;
   const bool framed = rod::needs_frames(t.model, t.state.twist);
   if (framed) m.twist_turns = t.state.twist.turns();
   if (writhe && framed)

@@ -34,6 +34,9 @@ struct ThreadMeasure {
   double twist_turns = 0, writhe = 0;  ///< link is their sum
   /// Vertices of its needle, [first, last]; equal: none. Its point is the end of the thread among them.
   std::size_t needle_first = 0, needle_last = 0;
+  /// Of a piece that a cut left: where it begins along the thread that it was, and the length of that if it was a ring,
+  /// else 0. Rest lengths [mm]
+  double cut_from_mm = 0, ring_mm = 0;
 };
 
 /// What one clamp exerted on its thread in the last step.

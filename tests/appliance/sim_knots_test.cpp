@@ -65,16 +65,35 @@ Curve overhand(bool unknotted = false, double tail = 3) {
 }
 
 TEST(StrandGap, OfTwoParallelThreadsIsTheirDistanceLessBothRadii) {
-  const auto gap = smallest_gap(
-      {curve(straight({-5, 0, 0}, {5, 0, 0}), false, 0.1), curve(straight({-5, 0.35, 0}, {5, 0.35, 0}), false, 0.2)},
-      0.2);
+  std::vector<Curve> both{curve(straight({-5, 0, 0}, {5, 0, 0}), false, 0.1),
+                          curve(straight({-5, 0.35, 0}, {5, 0.35, 0}), false, 0.2)};
+  both[1].origin = 1;
+  const auto gap = smallest_gap(both, 0.2);
   ASSERT_TRUE(gap);
   EXPECT_NEAR(gap->gap_mm, 0.05, 1e-12);
   EXPECT_NEAR(gap->over_radius, 0.5, 1e-11) << "of the thinner";
 }
 
 TEST(StrandGap, FartherThanTheReachIsNothing) {
-  EXPECT_FALSE(smallest_gap({curve(straight({-5, 0, 0}, {5, 0, 0})), curve(straight({-5, 1, 0}, {5, 1, 0}))}, 0.1));
+  std::vector<Curve> both{curve(straight({-5, 0, 0}, {5, 0, 0})), curve(straight({-5, 1, 0}, {5, 1, 0}))};
+  both[1].origin = 1;
+  EXPECT_FALSE(smallest_gap(both, 0.1));
+}
+
+TEST(StrandGap, TheEndsThatACutMadeAreNeighboursAndWhatComesBackToThemIsNot) {
+  std::vector<Curve> pieces{curve(straight({-5, 0, 0}, {0, 0, 0})), curve(straight({0, 0, 0}, {5, 0, 0}))};
+  pieces[1].cut_from_mm = 5;
+  EXPECT_FALSE(smallest_gap(pieces, 0.1));
+  pieces[1].cut_from_mm = 9;  // of another place of the same thread
+  EXPECT_TRUE(smallest_gap(pieces, 0.1));
+  // A ring that is opened: its two ends.
+  std::vector<Vec3> ring;
+  for (int i = 0; i <= 60; ++i)
+    ring.push_back({3 * std::cos(std::numbers::pi * i / 30), 3 * std::sin(std::numbers::pi * i / 30), 0});
+  Curve opened = curve(ring);
+  EXPECT_TRUE(smallest_gap({opened}, 0.1));
+  opened.ring_mm = opened.rest_length_mm;
+  EXPECT_FALSE(smallest_gap({opened}, 0.1));
 }
 
 TEST(StrandGap, NeighboursAlongAThreadAreNone) {
@@ -159,7 +178,9 @@ TEST(StrandGap, IsBetweenTheCurvesThatContactIsBetween) {
   // them, but no more than a fifth of the radius.
   for (const double z : {0.04, 0.5}) {
     const auto bend = [&](double side) { return curve({{-1, 0, side * z}, {0, 0, 0}, {1, 0, side * z}}); };
-    const Curve above = bend(1), below = bend(-1);
+    Curve above = bend(1);
+    const Curve below = bend(-1);
+    above.origin = 1;
     const auto gap = smallest_gap({below, above}, 0.1);
     ASSERT_TRUE(gap);
     EXPECT_NEAR(gap->gap_mm, 2 * std::min(2 * z / 8, 0.2 * above.radius_mm) - 2 * above.radius_mm, 1e-12);
