@@ -53,8 +53,11 @@ Result<MeshFile> load_mesh(const std::filesystem::path& path) {
   if (failed || size > kMaxBytes) return usage_error(failed ? "not readable" : "larger than 64 MiB");
   auto bytes = read_file(path, kMaxBytes);
   if (!bytes) return usage_error("not readable");
+  if (bytes->empty()) return usage_error("empty");
   if (kind == ".stl" && is_binary_stl_of_wrong_size(*bytes))
-    return usage_error("broken: a binary STL of another size than its count of triangles says");
+    return usage_error(
+        "broken: neither an ASCII STL (solid, facet in small letters) nor a binary one of the size that its count of "
+        "triangles says");
 
   Assimp::Importer importer;
   const aiScene* scene = nullptr;

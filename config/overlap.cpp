@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace ligature::config {
 
@@ -13,6 +14,8 @@ constexpr long kMaxPairs = 50'000'000;
 
 struct Piece {
   std::size_t thread, point;
+  bool needle;
+  double radius;
   Vec3 from, to;
   double arc_from, arc_to, length_of_thread;
   double low, high;  // along the scene's longest side, grown by the radius
@@ -76,35 +79,42 @@ std::optional<Overlap> first_overlap(const std::vector<world::ThreadParams>& thr
     const std::size_t first = pieces.size();
     const std::size_t count = t.closed ? t.points.size() : t.points.size() - 1;
     double arc = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Vec3 a = t.points[i], b = t.points[(i + 1) % t.points.size()];
-      const double next = arc + norm(b - a), r = 0.5 * t.diameter_mm;
-      pieces.push_back({k, i, a, b, arc, next, 0, std::min(a.*sweep, b.*sweep) - r, std::max(a.*sweep, b.*sweep) + r});
+    const auto take = [&](std::size_t point, bool needle, Vec3 a, Vec3 b) {
+      const double next = arc + norm(b - a), r = 0.5 * (needle ? t.needle->wire_mm : t.diameter_mm);
+      pieces.push_back({k, point, needle, r, a, b, arc, next, 0, std::min(a.*sweep, b.*sweep) - r,
+                        std::max(a.*sweep, b.*sweep) + r});
       arc = next;
-    }
+    };
+    const std::vector<Vec3> wire = world::wire_of(t);
+    if (t.needle && !t.needle->at_last)
+      for (std::size_t i = 0; i + 1 < wire.size(); ++i) take(0, true, wire[i], wire[i + 1]);
+    for (std::size_t i = 0; i < count; ++i) take(i, false, t.points[i], t.points[(i + 1) % t.points.size()]);
+    if (t.needle && t.needle->at_last)
+      for (std::size_t i = 0; i + 1 < wire.size(); ++i) take(t.points.size(), true, wire[i], wire[i + 1]);
     for (std::size_t i = first; i < pieces.size(); ++i) pieces[i].length_of_thread = arc;
   }
   std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
-    return a.low != b.low ? a.low < b.low : a.thread != b.thread ? a.thread < b.thread : a.point < b.point;
+    return std::tuple(a.low, a.thread, a.arc_from) < std::tuple(b.low, b.thread, b.arc_from);
   });
   long pairs = 0;
   for (std::size_t i = 0; i < pieces.size(); ++i)
     for (std::size_t j = i + 1; j < pieces.size() && pieces[j].low <= pieces[i].high; ++j) {
       if (++pairs > kMaxPairs) return std::nullopt;
-      const bool swap = std::pair(pieces[j].thread, pieces[j].point) < std::pair(pieces[i].thread, pieces[i].point);
+      const bool swap =
+          std::pair(pieces[j].thread, pieces[j].arc_from) < std::pair(pieces[i].thread, pieces[i].arc_from);
       const Piece &a = pieces[swap ? j : i], &b = pieces[swap ? i : j];
-      const auto &ta = threads[a.thread], &tb = threads[b.thread];
-      const double reach = 0.5 * (ta.diameter_mm + tb.diameter_mm) * (1 - kTouchTolerance);
+      const double reach = (a.radius + b.radius) * (1 - kTouchTolerance), diameter = a.radius + b.radius;
       if (apart(a, b, reach)) continue;
       if (a.thread == b.thread) {
         double between = b.arc_from - a.arc_to;
-        if (ta.closed) between = std::min(between, a.arc_from + a.length_of_thread - b.arc_to);
+        if (threads[a.thread].closed) between = std::min(between, a.arc_from + a.length_of_thread - b.arc_to);
         const Vec3 u = a.to - a.from, v = b.to - b.from;
         const double cosine = -dot(u, v) / (norm(u) * norm(v));
-        const bool folded = between <= 0 && cosine > kFoldCosine && std::min(norm(u), norm(v)) > ta.diameter_mm;
-        if (between < 2 * ta.diameter_mm && !folded) continue;
+        const bool folded = between <= 0 && cosine > kFoldCosine && std::min(norm(u), norm(v)) > diameter;
+        if (between < 2 * diameter && !folded) continue;
       }
-      if (segment_distance(a.from, a.to, b.from, b.to) < reach) return Overlap{a.thread, b.thread, a.point, b.point};
+      if (segment_distance(a.from, a.to, b.from, b.to) < reach)
+        return Overlap{a.thread, b.thread, a.point, b.point, a.needle, b.needle};
     }
   return std::nullopt;
 }

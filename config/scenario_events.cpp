@@ -50,7 +50,8 @@ std::vector<Changeable> changeable(const WorldParams& world) {
   return all;
 }
 
-ScheduleEntry read_entry(Table& t, const std::vector<Changeable>& all, const std::vector<std::string>& keys) {
+ScheduleEntry read_entry(Table& t, const WorldParams& world, const std::vector<Changeable>& all,
+                         const std::vector<std::string>& keys) {
   ScheduleEntry e;
   e.time_s = t.need_number("time_s", kTime);
   const auto which = t.need_one_of("key", keys);
@@ -61,6 +62,9 @@ ScheduleEntry read_entry(Table& t, const std::vector<Changeable>& all, const std
   const Changeable& c = all[*which];
   e.key = c.what;
   e.index = c.index;
+  if (c.what == ScheduleEntry::Key::rest_length_scale && world.threads[c.index].needle)
+    t.reject_as("key", c.key + " of a thread with a needle", "of a thread without one",
+                "the needle would be scaled with it");
   if (c.vector)
     e.vector = c.unit * t.need_vec3("value", c.range);
   else
@@ -123,7 +127,7 @@ std::vector<ScheduleEntry> read_schedule(Table& root, const WorldParams& world) 
   for (const Changeable& c : all) keys.push_back(c.key);
   std::vector<ScheduleEntry> out;
   for (Table& t : events(root, "schedule", {"time_s", "key", "value"})) {
-    const ScheduleEntry e = read_entry(t, all, keys);
+    const ScheduleEntry e = read_entry(t, world, all, keys);
     const bool twice = t.clean() && std::any_of(out.begin(), out.end(), [&](const ScheduleEntry& other) {
                          return other.key == e.key && other.index == e.index && other.time_s == e.time_s;
                        });

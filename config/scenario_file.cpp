@@ -123,11 +123,16 @@ void check_overlap(std::vector<Table>& tables, const world::WorldParams& params)
   if (!overlap) return;
   Table& t = tables[overlap->thread_b];
   const bool self = overlap->thread_a == overlap->thread_b;
-  t.reject_as(t.has("points_mm") ? "points_mm" : "points_file",
-              "overlapping " +
-                  (self ? "itself at points " + std::to_string(overlap->point_a) + " and "
-                        : "thread '" + params.threads[overlap->thread_a].name + "' at point ") +
-                  std::to_string(overlap->point_b),
+  const std::string a = std::to_string(overlap->point_a), b = std::to_string(overlap->point_b);
+  std::string what;
+  if (self)
+    what = overlap->needle_a && overlap->needle_b   ? "itself, needle on needle"
+           : overlap->needle_a || overlap->needle_b ? "its needle at point " + (overlap->needle_a ? b : a)
+                                                    : "itself at points " + a + " and " + b;
+  else
+    what = (overlap->needle_a ? "the needle of " : "") + ("thread '" + params.threads[overlap->thread_a].name) + "' " +
+           (overlap->needle_b ? "with its needle" : "at point " + b);
+  t.reject_as(t.has("points_mm") ? "points_mm" : "points_file", "overlapping " + what,
               "clear of every thread at the start", "move one of the two apart by their radii");
 }
 
@@ -254,12 +259,14 @@ void check_needles(Table& root, const world::WorldParams& w) {
     const auto thread = std::find_if(w.threads.begin(), w.threads.end(),
                                      [&](const ThreadParams& p) { return p.name == name && p.needle; });
     if (thread == w.threads.end()) continue;
-    for (const world::TissueParams& v : w.tissues)
+    for (const world::TissueParams& v : w.tissues) {
+      if (!v.vertices.empty()) continue;  // a mesh has none
       if (const double lumen = v.outer_diameter_mm - 2 * v.wall_mm; thread->needle->wire_mm >= lumen) {
         t.reject("wire_diameter_mm", "below " + std::to_string(lumen) + ", the lumen of '" + v.name + "'",
                  "a needle is finer than the vessel that it sews");
         break;
       }
+    }
   }
 }
 
@@ -282,6 +289,11 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
   w.schedule = read_schedule(root, w);
   w.cuts = read_cuts(root, w);
   s.exercise = read_exercise(root, w);
+  if (s.exercise && !s.exercise->cuts_s.empty() && !w.cuts.empty())
+    root.get_tables("cut", 0, w.cuts.size())
+        .front()
+        .reject_as("time_s", "planned beside cuts_s of [exercise]", "left out where hands cut",
+                   "leave one of the two out");
   // A cut of the scripted trainee takes memory as one of hands does, and either hand may hold a thread then.
   if (s.exercise && s.capacity.cuts == 0)
     s.capacity.cuts = std::min<std::size_t>(2 * s.exercise->cuts_s.size(), world::kMostHandCuts);

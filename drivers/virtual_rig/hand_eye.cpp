@@ -14,6 +14,7 @@
 namespace ligature::drivers {
 namespace {
 
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 constexpr const char* kColumns = "t_s,over_s,thread,end,arc_mm,x_mm,y_mm,z_mm,follow_x,follow_y,follow_z";
 constexpr std::size_t kColumnCount = 11, kEndColumn = 3;
 constexpr double kSameTime_s = 1e-9;  // a step's time is a sum of steps
@@ -60,8 +61,13 @@ Result<ForcepsAims> load_aims(const std::string& file) {
     const auto refuse = [&](const std::string& what) {
       return usage_error(file + ":" + std::to_string(number) + ": " + what);
     };
+    if (number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     const std::vector<std::string_view> cells = text::split_csv(line);
-    if (cells.empty() || (aims.empty() && cells[0] == "t_s")) continue;
+    if (cells.empty()) continue;
+    if (aims.empty() && cells[0] == "t_s") {
+      if (cells != text::split_csv(kColumns)) return refuse(std::string("the columns must be ") + kColumns);
+      continue;
+    }
     if (cells.size() != kColumnCount)
       return refuse(std::to_string(cells.size()) + " columns, must be " + std::to_string(kColumnCount) + ": " +
                     kColumns);

@@ -297,12 +297,18 @@ Result<TissueModel> solid_model(const Solid& solid) {
     return usage_error("element_mm gives " + std::to_string(out.elements.size()) + " elements, must be at most " +
                        std::to_string(kMostElements) + ": take larger elements");
   std::vector<bool> held(out.nodes.size(), false);
-  for (std::size_t n = vertices.size(); n < out.nodes.size(); ++n)
-    for (const Box& box : solid.fixed) {
-      const Vector3d slack = kOnNode * lattice.edge;
-      held[n] = held[n] ||
-                ((out.nodes[n] - box.low + slack).minCoeff() >= 0 && (box.high + slack - out.nodes[n]).minCoeff() >= 0);
+  for (std::size_t b = 0; b < solid.fixed.size(); ++b) {
+    const Box& box = solid.fixed[b];
+    const Vector3d slack = kOnNode * lattice.edge;
+    bool any = false;
+    for (std::size_t n = vertices.size(); n < out.nodes.size(); ++n) {
+      if ((out.nodes[n] - box.low + slack).minCoeff() < 0 || (box.high + slack - out.nodes[n]).minCoeff() < 0) continue;
+      held[n] = any = true;
     }
+    if (!any)
+      return usage_error("fixed_box_mm: box " + std::to_string(b) +
+                         " holds no node of it: move it to where the mesh is, or make it larger than an element");
+  }
   for (std::size_t v = 0; v < vertices.size(); ++v) {
     const auto [i, j, k] = home(vertices[v]);
     Embedded& embedded = out.embedded.emplace_back();

@@ -203,6 +203,7 @@ void check_schedule(Checker& c, const ScheduleEntry& e, const WorldParams& param
     c.is_finite("schedule.value", e.vector);
   } else if (e.key == Key::rest_length_scale) {
     c.range("schedule.value", e.value, 1e-3, 1e3, "1 keeps the drawn length");
+    if (params.threads[e.index].needle) c.say("schedule scales a thread with a needle: leave it out");
   } else if (e.key == Key::drag) {
     const ThreadParams& t = params.threads[e.index];
     const bool inert = !(t.inertial && t.material.linear_density > 0);
@@ -272,6 +273,17 @@ std::vector<Eigen::Vector3d> resample(const ThreadParams& thread) {
     out.push_back(to_eigen(points[k] + (piece > 0 ? (s - before) / piece : 0.0) * (points[k + 1] - points[k])));
   }
   if (!thread.closed) out.push_back(to_eigen(points.back()));
+  return out;
+}
+
+std::vector<Vec3> wire_of(const ThreadParams& t) {
+  std::vector<Vec3> out;
+  if (!t.needle) return out;
+  const auto vertices = resample(t);
+  const double edge = drawn_length(t) / static_cast<double>(vertices.size() - 1);
+  const auto edges = std::min(static_cast<std::size_t>(t.needle->arc_mm / edge), vertices.size() - 1);
+  const std::size_t first = t.needle->at_last ? vertices.size() - 1 - edges : 0;
+  for (std::size_t i = first; i <= first + edges; ++i) out.push_back(from_eigen(vertices[i]));
   return out;
 }
 

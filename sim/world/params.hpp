@@ -113,6 +113,9 @@ struct NeedlePlane {
 };
 /// @pre it has a needle, two points
 NeedlePlane needle_plane(const ThreadParams& thread);
+/// The axis of its needle from where the thread's points end to the needle's point, in the order of the thread; none
+/// without a needle. W [mm]
+std::vector<Vec3> wire_of(const ThreadParams& thread);
 
 /// The vertex that a place means, of a thread of so many with edges of this rest length [mm]: the nearest; where a
 /// closed thread ends it begins.

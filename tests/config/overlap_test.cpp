@@ -55,6 +55,27 @@ TEST(Overlap, ACurveMayTurnButNotMeetItself) {
   EXPECT_FALSE(first_overlap({thread(ring, true)})) << "finer than its diameter, and closed";
 }
 
+TEST(Overlap, NeedlesAreLookedAtWhereTheyGoOn) {
+  auto a = thread({{0, 0, 0}, {20, 0, 0}});
+  a.segment_mm = 1;
+  a.needle.emplace();
+  a.needle->arc_mm = 6;
+  a.needle->wire_mm = 2;
+  a.needle->at_last = true;  // a straight wire from (20, 0, 0) to (26, 0, 0)
+  const auto crossing = [](double x, double z) { return thread({{x, -5, z}, {x, 5, z}}); };
+  const auto met = first_overlap({a, crossing(24, 1.4)});
+  ASSERT_TRUE(met);
+  EXPECT_TRUE(met->needle_a);
+  EXPECT_FALSE(met->needle_b);
+  EXPECT_FALSE(first_overlap({a, crossing(24, 1.6)}));
+  EXPECT_FALSE(first_overlap({a, crossing(15, 1.4)})) << "the thread is thinner";
+  EXPECT_FALSE(first_overlap({a, crossing(28, 0)}));
+  auto b = a;
+  std::reverse(b.points.begin(), b.points.end());
+  b.needle->at_last = false;
+  EXPECT_TRUE(first_overlap({b, crossing(24, 1.4)})->needle_a);
+}
+
 TEST(Overlap, ALongFineThreadIsLookedAtWholeWhicheverWayItRuns) {
   for (const Vec3 along : {Vec3{1, 0, 0}, Vec3{0, 1, 0}, Vec3{0, 0, 1}}) {
     const Vec3 across{along.z, along.x, along.y};

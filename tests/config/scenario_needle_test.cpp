@@ -60,6 +60,11 @@ TEST(ScenarioNeedle, WhatCannotBeIsRefusedWithItsLine) {
   const std::string vessel = "[[tissue]]\nname = \"v\"\nshape = \"vessel\"\np_WV_mm = [0, 9, 9]\nwall_mm = 0.2\n";
   expect_refused(kThread + needle("arc_mm = 5\nwire_diameter_mm = 0.6\n") + vessel,
                  "8: key 'needle.wire_diameter_mm' is 0.6, must be below 0.600000, the lumen of 'v'");
+  expect_refused(kThread + needle("arc_mm = 5\n") +
+                     "[[schedule]]\ntime_s = 1\nkey = \"thread.a.rest_length_scale\"\nvalue = 0.5\n",
+                 "10: key 'schedule.key' is thread.a.rest_length_scale of a thread with a needle");
+  expect_refused(kThread + needle("at = \"last\"\narc_mm = 5\narc_deg = 0\ndirection = [-1, 0, 0]\n"),
+                 "3: key 'thread.points_mm' is overlapping its needle at point 0");
   expect_refused(kThread + needle("arc_mm = nan\n"), "7: key 'needle.arc_mm' is");
   expect_refused(kThread + needle("arc_mm = 5\nchord_mm = 4\n"), "7: key 'needle.arc_mm' is given beside chord_mm");
   expect_refused(kThread + needle("at = \"last\"\n"), "5: key 'needle.arc_mm' is missing");

@@ -104,6 +104,18 @@ TEST(ScenarioTissue, AMeshIsReadAndFilled) {
   ASSERT_TRUE(world) << world.error().message;
   EXPECT_NEAR(world->measure_tissue(0).volume_mm3, 4, 1e-9);
   EXPECT_EQ(world->measure_tissue(0).elements, 32u);
+  // A solid has no lumen that a needle could be too thick for, and a box that holds nothing leaves it to fly.
+  const auto sewn = parsed(
+      "mesh_file = \"good.obj\"\nelement_mm = 0.5\np_WV_mm = [0,0,-5]\n"
+      "[[needle]]\nthread = \"thread1\"\nat = \"last\"\narc_mm = 2\n");
+  EXPECT_TRUE(sewn) << sewn.error().message;
+  const auto loose = parsed(
+      "mesh_file = \"good.obj\"\nelement_mm = 0.5\np_WV_mm = [0,0,-5]\nfixed_box_mm = [[50,50,50],[51,51,51]]\n");
+  ASSERT_TRUE(loose) << loose.error().message;
+  const auto flies = world::World::create(loose->params, loose->capacity);
+  ASSERT_FALSE(flies);
+  EXPECT_NE(flies.error().message.find("fixed_box_mm: box 0 holds no node"), std::string::npos)
+      << flies.error().message;
   const auto plain = parsed("shape = \"mesh\"\nmesh_file = \"good.obj\"\np_WV_mm = [0,0,-5]\n");
   ASSERT_TRUE(plain) << plain.error().message;
   EXPECT_NEAR(plain->params.tissues[0].element_mm, 2.0 / 12, 1e-12);

@@ -151,7 +151,9 @@ TEST(HandEye, FilesAreReadAndMistakesNamedWithTheirLine) {
       {"1,1,-1,first,0,0,0,0,1,1,1\n", ":1: thread is -1, must be"},
       {"1,1,0,first,-1,0,0,0,1,1,1\n", ":1: arc_mm is -1, must be 0 or more"},
       {"1,1,0,first,0,0,0,0,1,1.5,1\n", ":1: a follow is 1.5, must be -1..1"},
-      {"t_s\n1,1,0,first,0,0,0,0,1,1,1\n1,1,0,first,0,0,0,0,1,1,1\n", ":3: t_s = 1 does not come after"},
+      {"t_s,over_s,thread,end,arc_mm,follow_x,follow_y,follow_z,x_mm,y_mm,z_mm\n1,1,0,first,0,0,0,0,1,1,1\n",
+       ":1: the columns must be t_s,over_s,thread,end,arc_mm,x_mm"},
+      {"\n1,1,0,first,0,0,0,0,1,1,1\n1,1,0,first,0,0,0,0,1,1,1\n", ":3: t_s = 1 does not come after"},
   };
   for (const auto& c : cases) {
     const auto bad = load(c.text);
