@@ -7,6 +7,7 @@
 #include <numbers>
 #include <vector>
 
+#include "channel_oracle.hpp"
 #include "sim/base/random.hpp"
 #include "sim/contact/coupled_step.hpp"
 #include "sim/contact/segment_triangle.hpp"
@@ -560,36 +561,45 @@ TEST(Stops, WhatHasComeIntoAPassageIsStoppedNoMore) {
 }
 
 /// A thread through a drum, in at the top and out at the bottom, that comes to the top at an angle from the axis of the
-/// channel: the first vertex is outside above, the last below.
+/// channel and goes from the bottom at another: the first vertex is outside above, the last below.
 struct Channel : Bench {
   static constexpr double kDiameter = 0.025, kHole = 0.02, kLength = 3;
+  struct Shape {
+    double from = 0, to = 0;  ///< turning the same way: their sum is what the thread turns by [rad]
+    double half = 1;          ///< of the channel's length [mm]
+  };
 
-  static world::ThreadParams through(double angle, double segment) {
-    return nylon(
-        {{kLength * std::sin(angle), 0, 1 + kLength * std::cos(angle)}, {0, 0, 1}, {0, 0, -1}, {0, 0, -1 - kLength}},
-        kDiameter, segment);
+  static world::ThreadParams through(const Shape& s, double segment) {
+    return nylon({{kLength * std::sin(s.from), 0, s.half + kLength * std::cos(s.from)},
+                  {0, 0, s.half},
+                  {0, 0, -s.half},
+                  {kLength * std::sin(s.to), 0, -s.half - kLength * std::cos(s.to)}},
+                 kDiameter, segment);
   }
   Channel(double angle, double spring, double friction, double segment = 0.025)
-      : Bench(through(angle, segment), SprungMesh(drum(1, 0.5, 12), spring, 1e-4 * spring)),
-        from(std::sin(angle), 0, std::cos(angle)) {
+      : Channel(Shape{.from = angle}, spring, friction, segment) {}
+  Channel(const Shape& shape, double spring, double friction, double segment)
+      : Bench(through(shape, segment), SprungMesh(drum(shape.half, 0.5, 12), spring, 1e-4 * spring)),
+        from(std::sin(shape.from), 0, std::cos(shape.from)),
+        to(std::sin(shape.to), 0, -std::cos(shape.to)) {
     settings.soft_friction = friction;
     settings.step.iterations = 100;
     thread.model.drag.assign(thread.model.drag.size(), 1e-6);
-    for (const double z : {1.0, -1.0}) {
+    for (const double z : {shape.half, -shape.half}) {
       const TriangleMesh::Nearest at = body.surface().nearest({0, 0, z}, 1);
       Ring r;
       r.on = {at.triangle, body.surface().weights(at.triangle, at.point)};
       r.radius = kHole;
-      r.u = (z > 0 ? kLength : kLength + 2) / thread.model.rest_length;
+      r.u = (z > 0 ? kLength : kLength + 2 * shape.half) / thread.model.rest_length;
       coupled.rings().list().push_back(r);
     }
     coupled.rings().renew();
   }
-  /// Loads the first end, and leads the last downwards at this speed [mm/s].
+  /// Loads the first end, and leads the last away from the channel at this speed [mm/s].
   void pull(double load, double speed) {
     thread.drive.load.front() = load * from;
     const std::size_t end = thread.state.x.size() - 1;
-    thread.drive.held.assign(1, {end, thread.state.x[end] + Vector3d(0, 0, -speed * kStep)});
+    thread.drive.held.assign(1, {end, thread.state.x[end] + speed * kStep * to});
     step();
   }
   double tension(std::size_t edge) const {
@@ -599,23 +609,15 @@ struct Channel : Bench {
   double first_tension() const { return tension(2); }
   double last_tension() const { return tension(thread.model.edges() - 3); }
 
-  Vector3d from;
-};
-
-/// T_hi/T_lo at a rim without width, by what bending lets the strand turn on either side of it [elastica from a
-/// straight end: M^2 = 2 B T (1 - cos a), the same M on both sides].
-double rim_ratio(double turn, double mu) {
-  double ratio = 1;
-  for (int k = 0; k < 200; ++k) {
-    double low = 0, high = turn;  // angle on the side of T_lo
-    for (int i = 0; i < 60; ++i) {
-      const double a = 0.5 * (low + high);
-      ((1 - std::cos(a)) > ratio * (1 - std::cos(turn - a)) ? high : low) = a;
-    }
-    ratio = (std::cos(low) + mu * std::sin(low)) / (std::cos(turn - low) - mu * std::sin(turn - low));
+  /// Where the last end is drawn to, against the channel's axis: bends put it somewhat aside [rad].
+  double last_direction() const {
+    const std::size_t end = thread.state.x.size() - 1;
+    const Vector3d way = thread.state.x[end] - thread.state.x[end - 3];
+    return std::atan2(way.x(), -way.z());
   }
-  return ratio;
-}
+
+  Vector3d from, to;
+};
 
 // Its error is that of the edges where the thread bends: 0.05 mm for bends of 0.05 mm are 9 %, a quarter of it 0.3 %.
 TEST(Rings, AThreadThatSlidesRoundARimHasTheTensionRatioOfFriction) {
@@ -630,8 +632,41 @@ TEST(Rings, AThreadThatSlidesRoundARimHasTheTensionRatioOfFriction) {
     const double turn = degrees * std::numbers::pi / 180, ratio = measure(degrees, mu, 0.025);
     EXPECT_NEAR(ratio, std::exp(mu * turn), 0.05 * ratio) << degrees << " degrees, mu " << mu;
   }
-  EXPECT_NEAR(measure(30, 0.3, 0.0125), rim_ratio(std::numbers::pi / 6, 0.3), 0.005);
-  EXPECT_NEAR(measure(90, 0.2, 0.0125), rim_ratio(std::numbers::pi / 2, 0.2), 0.005);
+  EXPECT_NEAR(measure(30, 0.3, 0.0125), oracle::rim_ratio(std::numbers::pi / 6, 0.3), 0.005);
+  EXPECT_NEAR(measure(90, 0.2, 0.0125), oracle::rim_ratio(std::numbers::pi / 2, 0.2), 0.005);
+}
+
+// exp(mu phi) is of threads that bend as they like. Channels as short as the bends (0.1 mm; sqrt(B/T) is 0.05 to 0.16)
+// are levers for what is not: 60 degrees at the one rim press on the other, and the ratio is up to a quarter more.
+TEST(Rings, AThreadThatIsStiffForItsChannelHasTheTensionRatioOfAnElastica) {
+  using oracle::RimSide;
+  struct Case {
+    double from, to, mu, load;  // [degrees], 1, [uN]
+    RimSide first, second;
+  };
+  for (const Case& c : {Case{60, 0, 0.3, 2000, RimSide::inner, RimSide::outer},
+                        {0, 60, 0.3, 2000, RimSide::outer, RimSide::inner},
+                        {0, 75, 0.2, 5000, RimSide::outer, RimSide::inner},
+                        {50, 50, 0.6, 20000, RimSide::inner, RimSide::inner},
+                        {45, 70, 0.15, 10000, RimSide::inner, RimSide::inner}}) {
+    const double degree = std::numbers::pi / 180;
+    Channel channel({.from = c.from * degree, .to = c.to * degree, .half = 0.05}, 1e9, c.mu, 0.0125);
+    for (int i = 0; i < 20; ++i) channel.pull(c.load, 0);
+    for (int i = 0; i < 60; ++i) channel.pull(c.load, 0.5);
+    const auto theory =
+        oracle::channel_ratio({.bending = 2.5e9 * std::numbers::pi / 64 * std::pow(Channel::kDiameter, 4),
+                               .clearance = Channel::kHole - Channel::kDiameter / 2,
+                               .length = 0.1,
+                               .mu = c.mu,
+                               .tension = c.load,
+                               .from = -c.from * degree,
+                               .to = channel.last_direction()},
+                              c.first, c.second);
+ASSERT_TRUE(theory.has_value()) << c.from << " and " << c.to << " degrees";
+    EXPECT_NEAR(channel.last_tension() / channel.first_tension(), *theory, 0.01 * *theory)
+        << c.from << " and " << c.to << " degrees, mu " << c.mu << "; exp(mu phi) "
+        << std::exp(c.mu * (c.from + c.to) * degree);
+  }
 }
 
 // Vertices that pass the rim move the ratio by 0.4 % to and fro.
@@ -1050,7 +1085,8 @@ TEST(Tools, AFillingIsWhereItsArmsAreAndNotWhereTheHandIs) {
   }
 }
 
-// Held apart by more than half of what an arm is thick they have a slit on either side of what would stand between them.
+// Held apart by more than half of what an arm is thick they have a slit on either side of what would stand between
+// them.
 TEST(Tools, NothingFillsArmsThatAreHeldApart) {
   for (const double apart : {0.04, 0.16}) {
     ClosedJaws jaws;
