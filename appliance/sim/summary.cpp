@@ -203,10 +203,16 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   if (!params_.tissues.empty()) {
     const auto rings = world.rings();
     for (const world::RingMeasure& r : rings) {
-      double& peak = ring_peaks_[{r.suture, r.exit}];
-      peak = std::max(peak, norm(r.force));
+      HoleCourse& hole = holes_[{r.suture, r.exit}];
+      hole.force = std::max(hole.force, norm(r.force));
+      hole.tension = std::max({hole.tension, r.tension_before, r.tension_after});
+      const double from = hole.edges_before < 0 ? r.edges_before : hole.edges_before;
+      hole.vertices_passed += static_cast<std::uint64_t>(std::abs(std::floor(r.edges_before) - std::floor(from)));
+      hole.edges_before = r.edges_before;
     }
   }
+  for (const world::ForcepsMeasure& m : world.forceps())
+    forceps_force_ = std::max({forceps_force_, norm(m.grip), norm(m.pressed[0]), norm(m.pressed[1])});
   topology_.add(world.time_s(), params_.step_s, report, passed);
   measure_contacts(world, report);
   const bool begun = watch_.begun();
@@ -269,7 +275,8 @@ json Statistics::sutures(const world::World& world, const world::WorldParams& pa
   const auto names = thread_names(world);
   for (std::size_t k = 0; k < rings.size(); ++k) {
     const world::RingMeasure& r = rings[k];
-    const auto peak = ring_peaks_.find({r.suture, r.exit});
+    const auto course = holes_.find({r.suture, r.exit});
+    const HoleCourse hole = course != holes_.end() ? course->second : HoleCourse{};
     all.push_back({{"suture", r.suture},
                    {"hole", r.exit ? "exit" : "entry"},
                    {"thread", names[r.thread]},
@@ -277,11 +284,18 @@ json Statistics::sutures(const world::World& world, const world::WorldParams& pa
                    {"s_mm", r.s_mm},
                    {"place_mm", vector_json(r.place)},
                    {"force_mn", {mn(r.force.x), mn(r.force.y), mn(r.force.z)}},
-                   {"force_max_mn", mn(peak != ring_peaks_.end() ? peak->second : 0)},
+                   {"force_max_mn", mn(hole.force)},
+                   {"tension_mn", {mn(r.tension_before), mn(r.tension_after)}},
+                   {"tension_max_mn", mn(hole.tension)},
+                   {"vertices_passed", hole.vertices_passed},
                    {"sliding", r.sliding},
                    {"left", r.left}});
   }
   return all;
+}
+
+json Statistics::forceps() const {
+  return {{"grasps", grasps_}, {"releases", releases_}, {"force_max_mn", mn(forceps_force_)}};
 }
 
 json Statistics::contacts() const {
@@ -345,8 +359,7 @@ json summary(const config::Scenario& scenario, const std::string& file, const wo
   s["solver"] = statistics.solver();
   s["topology"] = statistics.topology().json();
   s["tied"] = statistics.ends(world);
-  if (!scenario.forceps.empty())
-    s["forceps"] = {{"grasps", statistics.grasps()}, {"releases", statistics.releases()}, {"force_max_mn", nullptr}};
+  if (!scenario.forceps.empty()) s["forceps"] = statistics.forceps();
   s["needles"] = needles_json(world, scenario.params);
   s["tissue"] = statistics.tissue(world);
   s["sutures"] = statistics.sutures(world, scenario.params);
@@ -384,6 +397,10 @@ std::string solver_lines(const json& s) {
   if (gap.is_number() && gap.get<double>() < 0)
     out += fmt::format("deepest in each other: {:.3g} um; of a thread's radius: {:.3g}\n", -1e3 * gap.get<double>(),
                        -s["contacts"]["gap_min_over_radius"].get<double>());
+  if (s.contains("forceps") && s["forceps"]["force_max_mn"].get<double>() > 0)
+    out += fmt::format("forceps: {} grasps, {} releases; {:.3g} mN at most on an arm or of a grip\n",
+                       s["forceps"]["grasps"].get<std::uint64_t>(), s["forceps"]["releases"].get<std::uint64_t>(),
+                       s["forceps"]["force_max_mn"].get<double>());
   if (const auto cut = topology["crossings_prevented"].get<std::uint64_t>(); cut > 0)
     out += fmt::format("{} moves cut short before something would have passed through\n", cut);
   if (const double lag = topology["tool_lag_max_mm"].get<double>(); lag > TopologyLog::kLagging_mm)

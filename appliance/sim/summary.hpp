@@ -52,8 +52,6 @@ class Statistics {
   std::uint64_t steps() const { return steps_; }
   std::uint64_t overflows() const { return overflows_; }
   std::uint64_t non_finite() const { return non_finite_; }
-  std::uint64_t grasps() const { return grasps_; }
-  std::uint64_t releases() const { return releases_; }
 
   nlohmann::ordered_json clamps(const world::World& world, const world::WorldParams& params) const;
   nlohmann::ordered_json contacts() const;
@@ -61,6 +59,7 @@ class Statistics {
   /// Of each, its largest over the run.
   nlohmann::ordered_json tissue(const world::World& world) const;
   nlohmann::ordered_json sutures(const world::World& world, const world::WorldParams& params) const;
+  nlohmann::ordered_json forceps() const;
   const TopologyLog& topology() const { return topology_; }
   /// Ends of threads and whether anything is tied, as of now.
   nlohmann::ordered_json ends(const world::World& world) const;
@@ -86,7 +85,13 @@ class Statistics {
     int inverted = 0, inverted_steps_in_a_row = 0, run = 0;
   };
   std::vector<TissuePeak> tissue_peaks_;
-  std::map<std::pair<std::size_t, bool>, double> ring_peaks_;  // of the holes of each suture: force on the thread [uN]
+  struct HoleCourse {
+    double force = 0, tension = 0;      // the largest [uN]
+    double edges_before = -1;           // of the thread, up to the hole, as of the last step
+    std::uint64_t vertices_passed = 0;  // to and fro
+  };
+  std::map<std::pair<std::size_t, bool>, HoleCourse> holes_;  // two of each suture
+  double forceps_force_ = 0;  // the largest on an arm, or of jaws on what they hold [uN]
   Quantiles residual_, contact_residual_;
   std::uint64_t short_of_vertices_ = 0, vertices_added_ = 0, vertices_removed_ = 0;  // of adaptive threads
   std::uint64_t steps_ = 0, overflows_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,

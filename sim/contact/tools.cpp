@@ -257,8 +257,14 @@ std::size_t Tools::find(double part, const Bodies& bodies, double reach) noexcep
 void Tools::clear_forces() noexcept {
   for (Tool& t : tools_) {
     t.force.setZero();
-    t.secant = std::max(t.compliance, t.given.norm() / kMostPress);
+    t.secant = t.secant_of_given();
   }
+}
+
+Vector3d Tools::borne(std::size_t tool) const noexcept {
+  const Tool& t = tools_[tool];
+  const double secant = t.secant_of_given();
+  return secant > 0 ? Vector3d(t.given / secant) : Vector3d::Zero();
 }
 
 Vector3d Tools::ahead(const StrandContact& at, double part) const noexcept {

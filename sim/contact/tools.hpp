@@ -15,6 +15,7 @@
 /// A filling lies between the two arms of closed jaws, and is there for threads alone. Fingers press such jaws
 /// together: while it is there, what threads push its arms or it with is borne by both arms alike, and does not part
 /// them. Where something holds them apart it is not there.
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -51,6 +52,8 @@ class Tools {
   void leave(std::size_t tool) noexcept;
   /// By how much the hand gave way [mm].
   const Vector3d& given(std::size_t tool) const noexcept { return tools_[tool].given; }
+  /// What the hand bears there, by how much it gave way: kMostPress at most [uN].
+  Vector3d borne(std::size_t tool) const noexcept;
 
   // ---- in a step
   /// Begins it, again where it was begun: which tools touch anything at all.
@@ -115,6 +118,7 @@ class Tools {
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
     Obstacle body = Obstacle::cone(1, 1);
     Vector3d gives() const noexcept { return secant * force - given; }
+    double secant_of_given() const noexcept { return std::max(compliance, given.norm() / kMostPress); }
     // What the whole step has made of it.
     void tell_body() noexcept {
       const Vector3d gave = given - given_before;

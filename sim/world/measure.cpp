@@ -245,6 +245,43 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
   return m;
 }
 
+namespace {
+
+// B kappa^2 / 2 [uN].
+double bend_at(const rod::RodModel& model, const std::vector<contact::Vector3d>& x, std::size_t vertex) {
+  if (!model.closed && (vertex == 0 || vertex + 1 >= model.vertices())) return 0;
+  const std::size_t before = model.previous(vertex);
+  const contact::Vector3d a = (x[vertex] - x[before]).normalized(),
+                          b = (x[model.next(vertex)] - x[vertex]).normalized();
+  const double turn = 2 * std::asin(std::min(1.0, 0.5 * (b - a).norm()));
+  const double curvature = 2 * turn / (model.edge_length(before) + model.edge_length(vertex));
+  return 0.5 * model.joint_bend(vertex) * curvature * curvature;
+}
+
+// What pulls at it from where it is straight: the first integral of the elastica, N . t + B kappa^2 / 2.
+double tension_of(const rod::RodModel& model, const std::vector<contact::Vector3d>& x, std::size_t edge) {
+  const std::size_t next = model.next(edge);
+  const double stretch = (x[next] - x[edge]).norm() / model.edge_length(edge) - 1;
+  return model.edge_stretch(edge) * stretch + 0.5 * (bend_at(model, x, edge) + bend_at(model, x, next));
+}
+
+}  // namespace
+
+std::vector<ForcepsMeasure> World::forceps() const {
+  const State& s = *state_;
+  std::vector<ForcepsMeasure> out;
+  for (std::size_t f = 0; f < s.grasps.size(); ++f) {
+    ForcepsMeasure m;
+    m.held = s.grasps[f].held.size();
+    for (const instrument::Held& h : s.grasps[f].held) m.grip = m.grip + from_eigen(h.force_W);
+    const contact::Tools& tools = s.coupled[0].tools();
+    for (std::size_t arm = 0; arm < 2 && kParts * f + arm < tools.count(); ++arm)
+      m.pressed[arm] = from_eigen(tools.borne(kParts * f + arm));
+    out.push_back(m);
+  }
+  return out;
+}
+
 std::vector<RingMeasure> World::rings() const {
   const State& s = *state_;
   const contact::Rings& rings = s.coupled[0].rings();
@@ -259,6 +296,13 @@ std::vector<RingMeasure> World::rings() const {
     m.s_mm = s.threads[r.strand].model.rest_arc(rim.pair.edge_a, rim.sa);
     m.place = from_eigen(s.hole_of(r));
     m.force = from_eigen(rim.force);
+    m.edges_before = r.u;
+    // Of the next edge on either side: the one in the hole has both.
+    const rod::RodModel& model = s.threads[r.strand].model;
+    const std::vector<contact::Vector3d>& x = s.threads[r.strand].state.x;
+    const std::size_t edge = rim.pair.edge_a, last = model.edges() - 1;
+    m.tension_before = tension_of(model, x, edge > 0 ? edge - 1 : model.closed ? last : 0);
+    m.tension_after = tension_of(model, x, edge < last ? edge + 1 : model.closed ? 0 : last);
     m.sliding = rim.sliding;
     m.left = r.left;
     const auto is_mate = [&](std::size_t k) { return k < rings.list().size() && rings.list()[k].channel == r.channel; };

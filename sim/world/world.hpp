@@ -3,6 +3,7 @@
 ///
 /// Deterministic: the same samples, parameters and step count give bit-identical state on the same binary.
 /// No clock, files, logging or threads in here; after create() no allocation, lock or exception.
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -85,8 +86,20 @@ struct RingMeasure {
   double s_mm = 0;                     ///< rest arc length of the thread in it
   Vec3 place;                          ///< its centre, W [mm]
   Vec3 force;                          ///< on the thread, W [uN]
+  /// Of the thread where it is straight, on the side of its first vertex: of its bend beside the hole by the first
+  /// integral of the elastica [uN]
+  double tension_before = 0;
+  double tension_after = 0;            ///< ... and of its last
+  double edges_before = 0;             ///< of the thread, up to the hole
   bool sliding = false, left = false;  ///< left: the thread's end has slid out of it
   bool exit = false;                   ///< the thread, along its length, leaves the wall there
+};
+
+/// One pair of forceps, as of the last step.
+struct ForcepsMeasure {
+  std::size_t held = 0;         ///< vertices of threads between its jaws
+  Vec3 grip;                    ///< of its jaws on what they hold, W [uN]
+  std::array<Vec3, 2> pressed;  ///< on either arm, of all that it touches, W [uN]
 };
 
 /// x: p_WV_W [mm] of every vertex; twist_rad: of the joint at every vertex, 0 at the ends of an open thread. (vertices)
@@ -150,6 +163,8 @@ class World {
   TissueMeasure measure_tissue(std::size_t tissue) const;
   /// The two of a suture side by side, sutures in their order.
   std::vector<RingMeasure> rings() const;
+  /// Of every pair of forceps.
+  std::vector<ForcepsMeasure> forceps() const;
   /// The last contact problem between strands that a step solved, with the forces it began from, as
   /// contact::parse_cone_problem() reads it; empty if there was none.
   std::string contact_problem() const;

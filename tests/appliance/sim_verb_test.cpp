@@ -257,6 +257,22 @@ TEST_F(SimVerb, TellsOfBothHolesOfASutureAsTheSummaryDoes) {
   EXPECT_EQ(rows[4][2], "exit");
 }
 
+// The thread is pulled at 3 mN one way, and drawn back.
+TEST_F(SimVerb, TellsHowMuchThreadRanThroughAHoleAndHowTautItWas) {
+  const std::string stitch = slurp(std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/tissue/vessel_stitch.toml");
+  ASSERT_EQ(sim(scenario(stitch) + " --every-step --out " + out()).exit_code, 0);
+  const json holes = json::parse(slurp(out() + "/summary.json"))["sutures"];
+  const auto rows = csv(out() + "/sutures.csv");
+  for (std::size_t k = 0; k < 2; ++k) {
+    double to_and_fro = 0;
+    for (std::size_t i = k + 3; i < rows.size(); i += 2)
+      to_and_fro += std::abs(std::stod(rows[i][5]) - std::stod(rows[i - 2][5]));
+    EXPECT_NEAR(holes[k]["vertices_passed"].get<double>(), to_and_fro / 0.05, 2) << k;
+  }
+  EXPECT_NEAR(holes[0]["tension_max_mn"].get<double>(), 3, 0.06);
+  EXPECT_LT(holes[1]["tension_mn"][1].get<double>(), 0.1) << "let go";
+}
+
 TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
   const std::string first = out() + "1", second = out() + "2";
   ASSERT_EQ(sim(scenario() + " --out " + first).exit_code, 0);

@@ -63,6 +63,9 @@ TEST(ThreadInJaws, HoldsBelowTheGripAndSlipsAboveIt) {
       if (part < 1) {
         EXPECT_LT(norm(pulled - held), 0.05) << "the give of the pads and the thread's own, " << part;
         EXPECT_LT(slid, 1e-4) << part << " of " << grip;
+        const ForcepsMeasure jaw = world.forceps()[0];
+        EXPECT_GT(jaw.held, 0u);
+        EXPECT_NEAR(norm(jaw.grip), part * grip, 1e-3 * grip) << "holds what pulls";
       } else {
         EXPECT_GT(slid, 0.2) << part << " of " << grip;
       }
@@ -109,6 +112,9 @@ TEST(ThreadInJaws, NothingComesBetweenJawsThatAreClosed) {
       const Vec3 at = middle(arms);
       EXPECT_NEAR(norm(arms[1].x[0] - arms[0].x[0]), 2 * kJaw + 240 * std::tan(0.5 * opening), 1e-3) << pull;
       EXPECT_NEAR(at.x, -0.5 * pull / 2e5, 2e-3) << "as stiff as the two arms of the hand, " << pull;
+      const ForcepsMeasure jaw = pressed.world.forceps()[0];
+      EXPECT_NEAR(jaw.pressed[0].x + jaw.pressed[1].x, -pull, 0.02 * pull) << "both arms bear it";
+      EXPECT_EQ(jaw.held, 0u);
       for (const Vec3& x : pressed.world.shape(0).x) {
         EXPECT_GT(x.x, at.x) << "on the side it came from, " << pull << " " << opening;
         EXPECT_GT(std::hypot(x.x - at.x, x.y - at.y), kJaw + pressed.radius_mm - 2e-3) << pull << " " << opening;

@@ -121,6 +121,8 @@ TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
   EXPECT_EQ(run.inverted, 0);
   ASSERT_EQ(run.world.rings().size(), 2u);
   EXPECT_LT(run.world.rings()[0].s_mm, run.world.rings()[1].s_mm);
+  EXPECT_NEAR(run.world.rings()[0].tension_before, 3000, 30) << "the pull";
+  EXPECT_NEAR(run.world.rings()[1].tension_after, norm(held), 30) << "the clamp's";
   run.steps(5);
   const int before = run.unconverged;
   run.steps(80);
