@@ -406,6 +406,8 @@ std::string solver_lines(const json& s) {
   if (const double lag = topology["tool_lag_max_mm"].get<double>(); lag > TopologyLog::kLagging_mm)
     out += fmt::format("what is held was behind by {:.2g} mm (p99), {:.2g} mm (max), for {:g} ms on end at most\n",
                        topology["tool_lag_p99_mm"].get<double>(), lag, topology["tool_lag_longest_ms"].get<double>());
+  if (const double lag = topology["obstacle_lag_max_mm"].get<double>(); lag > TopologyLog::kLagging_mm)
+    out += fmt::format("obstacles that move were behind by {:.2g} mm (max): something was in their way\n", lag);
   return out.empty() ? out : "\n" + out;
 }
 

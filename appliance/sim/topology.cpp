@@ -26,6 +26,7 @@ void TopologyLog::add(double t_s, double step_s, const StepReport& report, bool 
   lag_.add(report.held_lag_mm);
   lagging_s_ = report.held_lag_mm > kLagging_mm ? lagging_s_ + step_s : 0;
   lagging_longest_s_ = std::max(lagging_longest_s_, lagging_s_);
+  obstacle_lag_max_mm_ = std::max(obstacle_lag_max_mm_, report.obstacle_lag_mm);
 }
 
 nlohmann::ordered_json TopologyLog::json() const {
@@ -39,7 +40,8 @@ nlohmann::ordered_json TopologyLog::json() const {
           {"crossings_found", found_},
           {"tool_lag_max_mm", lag_.max()},
           {"tool_lag_p99_mm", lag_.at(0.99)},
-          {"tool_lag_longest_ms", 1e3 * lagging_longest_s_}};
+          {"tool_lag_longest_ms", 1e3 * lagging_longest_s_},
+          {"obstacle_lag_max_mm", obstacle_lag_max_mm_}};
 }
 
 }  // namespace ligature::simulate

@@ -1,6 +1,6 @@
 #pragma once
 /// What a run says about strands passing through each other: what was prevented, what the audit found, and how far what
-/// is held fell behind for it. In memory that does not grow.
+/// is held, and what else moves, fell behind for it. In memory that does not grow.
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -37,6 +37,7 @@ class TopologyLog {
   bool preventing_ = false, finding_ = false, changed_ = false;
   Quantiles lag_;
   double lagging_s_ = 0, lagging_longest_s_ = 0;
+  double obstacle_lag_max_mm_ = 0;
 };
 
 }  // namespace ligature::simulate

@@ -17,7 +17,7 @@ enum StepFlag : std::uint32_t {
   step_crossing_prevented = 1u << 7,  ///< something would have passed: the motion was cut short, move more slowly
   step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
   step_pierced = 1u << 10,            ///< a needle's point went into a tissue, or out of it
-  step_cut = 1u << 11,              ///< a thread was cut by the hands
+  step_cut = 1u << 11,                ///< a thread was cut by the hands
   step_vertices_spent = 1u << 9,      ///< an adaptive thread stays coarser than it asks to be: raise its most_vertices
 };
 
@@ -39,6 +39,7 @@ struct StepReport {
   std::uint32_t crossings_found = 0;      ///< pairs of edges that the audit could not prove apart; the step was undone
   double held_lag_mm = 0;                 ///< worst distance of a held vertex or an arm from where it was led
   double refused_mm = 0;                  ///< of an arm's, what no force pushed it by: moves that were cut short
+  double obstacle_lag_mm = 0;             ///< worst distance of a rigid body from where it is to move
   std::uint32_t grasped_vertices = 0;
   std::uint32_t vertices_added = 0, vertices_removed = 0;  ///< of adaptive threads, at the start of the step
 };

@@ -281,6 +281,7 @@ void World::State::integrate(StepReport& report) noexcept {
       if (c.active) report.held_lag_mm = std::max(report.held_lag_mm, (c.place - t.state.x[c.vertex]).norm());
   report.held_lag_mm = std::max(report.held_lag_mm, coupled[0].tools().behind());
   report.refused_mm = coupled[0].tools().refused();
+  for (const Obstacle& o : obstacles) report.obstacle_lag_mm = std::max(report.obstacle_lag_mm, o.behind.norm());
   if (!restored) update_grips(report);
 }
 

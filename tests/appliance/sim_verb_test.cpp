@@ -396,7 +396,7 @@ TEST_F(SimVerb, TheSummaryTellsOfCrossingsAndLag) {
   EXPECT_TRUE(topology["audited"].get<bool>());
   EXPECT_FALSE(topology["changed"].get<bool>());
   for (const char* key : {"events_total", "crossings_prevented", "crossings_found", "tool_lag_max_mm",
-                          "tool_lag_p99_mm", "tool_lag_longest_ms"})
+                          "tool_lag_p99_mm", "tool_lag_longest_ms", "obstacle_lag_max_mm"})
     EXPECT_EQ(topology[key].get<double>(), 0) << key;
 }
 

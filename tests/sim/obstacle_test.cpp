@@ -572,6 +572,30 @@ TEST(ObstacleMotion, AThinFastWireTakesTheThreadAlong) {
   }
 }
 
+// A free 10-0 thread in edges longer than the wire is thick jams it: what is in the way of a body that moves is told.
+TEST(ObstacleMotion, ABodyThatIsHeldUpTellsHowFarItIsBehind) {
+  WorldParams p = thread_world(0.005);
+  p.solver = {};
+  ObstacleParams wire;
+  wire.shape = ObstacleParams::Shape::cylinder;
+  wire.from = {0, -5, 0.55}, wire.to = {0, 5, 0.55};
+  wire.diameter_mm = 0.05;
+  wire.velocity = {0, 0, -200};
+  wire.until_s = 0.02;
+  p.friction.thread_obstacle = 0.2;
+  p.obstacles.push_back(wire);
+  p.threads.push_back(nylon({{-5, 0, 0}, {5, 0, 0}}, 0.025, 50, 1e-2));
+  World world = make_world(p);
+  double most = 0;
+  for (int k = 1; k <= 20; ++k) {
+    const StepReport r = world.step({});
+    const Vec3 led = std::min(k * p.step_s, wire.until_s) * wire.velocity;
+    EXPECT_NEAR(r.obstacle_lag_mm, norm(led - world.obstacle_shift(0)), 1e-6) << k;
+    most = std::max(most, r.obstacle_lag_mm);
+  }
+  EXPECT_GT(most, 0.01);
+}
+
 TEST(Capstan, HoldsBackByTheExponentialOfTheAngle) {
   struct Case {
     double friction, turn, until_s;
