@@ -22,6 +22,7 @@
 #include "appliance/sim/plot.hpp"
 #include "appliance/sim/rest.hpp"
 #include "appliance/sim/stage_times.hpp"
+#include "appliance/sim/strand_gap.hpp"
 #include "appliance/sim/summary.hpp"
 #include "config/scenario_file.hpp"
 #include "drivers/virtual_rig/hand_path.hpp"
@@ -285,6 +286,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   Statistics statistics(params, scenario.duration_s,
                         expects(options.expect, "holds") || expects(options.expect, "opens"));
   statistics.start(world);
+  const bool otherwise = may_be_tied_otherwise(params, curves_of(world, params));
   std::optional<JudgedRun> judged;
   if (scenario.exercise) judged.emplace(*scenario.exercise, world);
   Ending ending;
@@ -390,6 +392,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (ending.interrupted)
     complain(fmt::format("interrupted at {:g} of {:g} s: what was written holds the run so far", world.time_s(),
                          scenario.duration_s));
+  if (otherwise)
+    complain("threads as cut into segments may be tied otherwise than as drawn: give them a shorter segment_mm");
   if (statistics.overflows() > 0)
     complain(fmt::format("contacts overflowed in {} steps: raise capacity.contacts", statistics.overflows()));
   if (statistics.non_finite() > 0)

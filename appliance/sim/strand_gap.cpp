@@ -186,6 +186,11 @@ Curve divided(const Curve& c, const std::vector<double>& at) {
   return out;
 }
 
+/// Rest arc from the end of one edge to the start of another [mm].
+double arc_behind(const Curve& c, std::size_t edge, std::size_t other) {
+  return c.arc_between(c.s_mm[edge] + c.edge_mm(edge), c.s_mm[other]);
+}
+
 /// An adaptive thread may have other vertices afterwards: both get those of both.
 void divide_alike(Curve& a, Curve& b) {
   std::vector<double> at;
@@ -198,7 +203,7 @@ void divide_alike(Curve& a, Curve& b) {
 
 }  // namespace
 
-bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after) {
+bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after, double beside_mm) {
   if (before.size() != after.size()) return true;
   for (std::size_t k = 0; k < before.size(); ++k) {
     if (before[k].closed != after[k].closed) return true;
@@ -212,12 +217,30 @@ bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after) {
         for (std::size_t j = k == l ? i + 1 : 0; j < before[l].edges(); ++j) {
           const std::size_t i1 = before[k].next(i), j1 = before[l].next(j);
           if (k == l && (i1 == j || j1 == i)) continue;
+          if (k == l && std::min(arc_behind(before[k], i, j), arc_behind(before[k], j, i)) < beside_mm) continue;
           if (!stay_apart({before[k].x[i], before[k].x[i1]}, {after[k].x[i], after[k].x[i1]},
                           {before[l].x[j], before[l].x[j1]}, {after[l].x[j], after[l].x[j1]}))
             return true;
         }
   }
   return false;
+}
+
+bool may_be_tied_otherwise(const world::WorldParams& drawn, const std::vector<Curve>& now) {
+  std::vector<Curve> before = now;
+  double thickest = 0;
+  for (std::size_t k = 0; k < std::min(before.size(), drawn.threads.size()); ++k) {
+    const world::ThreadParams& t = drawn.threads[k];
+    thickest = std::max(thickest, 0.5 * t.diameter_mm);
+    if (t.needle || t.points.size() < 2) continue;
+    Curve& c = before[k];
+    c.x = t.points;
+    c.s_mm.assign(1, 0);
+    for (std::size_t i = 0; i + 1 < c.x.size(); ++i) c.s_mm.push_back(c.s_mm.back() + norm(c.x[i + 1] - c.x[i]));
+    const double length = c.s_mm.back() + (c.closed ? norm(c.x.front() - c.x.back()) : 0);
+    for (double& s : c.s_mm) s *= c.rest_length_mm / length;
+  }
+  return may_have_passed(std::move(before), now, std::numbers::pi * thickest);
 }
 
 }  // namespace ligature::simulate

@@ -29,7 +29,12 @@ std::optional<StrandGap> smallest_gap(const std::vector<Curve>& curves, double r
 /// Whether strands may have passed through each other from one shape to the next: false is a proof, for the way on
 /// which all vertices move straight and evenly; it is made by halving time until edges are further apart than they can
 /// come nearer. The curves are the same threads, in the same order. O(edges^2), for steps that are under suspicion.
-bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after);
+/// @param beside_mm places of one thread that are nearer along it are not looked at
+bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after, double beside_mm = 0);
+
+/// Whether threads, cut into segments as they are now, may be tied otherwise than as they were drawn: too long a
+/// segment goes by the other side of what is beside it. Those with needles are not looked at.
+bool may_be_tied_otherwise(const world::WorldParams& drawn, const std::vector<Curve>& now);
 
 /// Places of the segments p0-p1 and q0-q1 that are nearest, as fractions, and their distance.
 /// Source: [Ericson 2005] section 5.1.9.

@@ -199,6 +199,24 @@ TEST(Passage, IsProvenAwayOnlyWhereThereIsNone) {
   EXPECT_TRUE(may_have_passed({rod, coarse(0.5)}, {rod, across(-0.5)}));
 }
 
+// Drawn down in front of a rod, under it and up again.
+TEST(Passage, OfWhatIsCutIntoSegmentsIsToldByWhatWasDrawn) {
+  world::WorldParams drawn;
+  drawn.threads.resize(2);
+  drawn.threads[0].points = {{-5, 0, 0}, {5, 0, 0}};
+  drawn.threads[1].points = {{0, -2, 2}, {0, -0.5, -1}, {0, 0.5, -1}, {0, 2, 2}};
+  for (world::ThreadParams& t : drawn.threads) t.diameter_mm = 0.2;
+  const Curve rod = curve(straight({-5, 0, 0}, {5, 0, 0}));
+  const auto cut = [](const std::vector<Vec3>& x) {
+    Curve c = curve(x);
+    c.origin = 1;
+    return c;
+  };
+  EXPECT_FALSE(may_be_tied_otherwise(drawn, {rod, cut(drawn.threads[1].points)}));
+  EXPECT_FALSE(may_be_tied_otherwise(drawn, {rod, cut({{0, -2, 2}, {0, 0, -1}, {0, 2, 2}})}));
+  EXPECT_TRUE(may_be_tied_otherwise(drawn, {rod, cut({{0, -2, 2}, {0, 2, 2}})}));
+}
+
 TEST(Tied, AnOverhandKnotIsAndItsShadowRisingAllTheWayIsNot) {
   EXPECT_TRUE(tied({overhand()})[0]);
   EXPECT_FALSE(tied({overhand(true)})[0]);

@@ -333,6 +333,19 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
   }
 }
 
+TEST_F(SimVerb, SegmentsThatUntieWhatWasDrawnAreTold) {
+  const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/overhand_02mm.csv";
+  for (const char* segment : {"0.1", "0.6", "1", "4"}) {
+    const Answer answer = sim(scenario("title = \"t\"\nduration_s = 0.01\n[[thread]]\nname = \"t\"\npoints_file = \"" +
+                                       points + "\"\nsegment_mm = " + segment + "\ndiameter_mm = 0.2\n") +
+                              " --json");
+    const bool kept = !json::parse(answer.out)["knots"].empty();
+    EXPECT_EQ(kept, std::stod(segment) < 1) << segment;
+    EXPECT_EQ(answer.exit_code, kept ? 0 : 1) << segment << ": " << answer.err;
+    EXPECT_EQ(answer.err.find("may be tied otherwise than as drawn") == std::string::npos, kept) << answer.err;
+  }
+}
+
 TEST_F(SimVerb, KnotsAreNamedAndExpected) {
   const auto scene = [this](const std::string& from) {
     const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
