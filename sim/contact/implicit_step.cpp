@@ -63,10 +63,9 @@ void ImplicitStep::go_back(ThreadSystem& s) noexcept {
   s.carry_state();
 }
 
-// Contacts have other multipliers by now: what was least by the old ones, and is far, may be where friction let go.
-bool ImplicitStep::best_is_near(const ThreadSystem& s) const noexcept {
+// The point of least merit is no further than this from where the thread is now [mm].
+bool ImplicitStep::best_is_within(double most, const ThreadSystem& s) const noexcept {
   const std::vector<Vector3d>& x = s.problem().state->x;
-  const double most = kMostGoneBack * s.problem().model->rest_length;
   for (std::size_t i = 0; i < x.size(); ++i)
     if ((best_x_[i] - x[i]).squaredNorm() > most * most) return false;
   return true;
@@ -111,8 +110,9 @@ StepOutcome ImplicitStep::run(ThreadSystem& s, const StepSettings& settings) noe
     if (still && imbalanced > kMostLeft * s.load() + rounding) stuck = true;
     out.converged = !moving && !stuck && (still || imbalanced <= allowed);
     if (out.converged || stuck || iteration == settings.iterations) {
-      // Trusted steps may have come to where Phi is not lower.
-      if (watch.since >= 0 && (p.count == 0 || (!out.converged && best_is_near(s)))) {
+      // Trusted steps may have come to where Phi is not lower. Contacts have other multipliers by now: what was least
+      // by the old ones, and is as far as one solve leaps, may be where friction let go.
+      if (watch.since >= 0 && (p.count == 0 || (!out.converged && best_is_within(0.5 * travel_limit, s)))) {
         const double here = s.merit();
         if (here > watch.merit + (out.converged ? kMeritNoise * std::abs(here) : 0.0)) {
           go_back(s);

@@ -45,7 +45,7 @@ class ImplicitStep {
   };
   StepOutcome run(ThreadSystem& system, const StepSettings& settings) noexcept;
   void go_back(ThreadSystem& system) noexcept;
-  bool best_is_near(const ThreadSystem& system) const noexcept;
+  bool best_is_within(double most, const ThreadSystem& system) const noexcept;
 
   std::vector<Vector3d> trial_;                   ///< x to be judged         (n)
   std::vector<Vector3d> best_x_;                  ///< where Phi was least    (n)

@@ -31,7 +31,6 @@ inline constexpr double kLeastShift = 1e-9;   ///< of an indefinite Hessian, to 
 inline constexpr double kShiftGrowth = 10;    ///< from one try to the next
 inline constexpr int kMostShifts = 10;        ///< tries
 inline constexpr int kMostTrusted = 4;        ///< steps without descent before the search goes back
-inline constexpr double kMostGoneBack = 1;    ///< among contacts, of any vertex [rest length]
 inline constexpr double kArmijo = 1e-4;       ///< least fall of the merit over what its slope promises
 inline constexpr double kMeritNoise = 1e-13;  ///< relative rounding of a sum of energies
 inline constexpr int kMostHalvings = 30;      ///< of a Newton step
