@@ -206,9 +206,14 @@ void Statistics::add(const world::World& world, const StepReport& report) {
       HoleCourse& hole = holes_[{r.suture, r.exit}];
       hole.force = std::max(hole.force, norm(r.force));
       hole.tension = std::max({hole.tension, r.tension_before, r.tension_after});
-      const double from = hole.edges_before < 0 ? r.edges_before : hole.edges_before;
-      hole.vertices_passed += static_cast<std::uint64_t>(std::abs(std::floor(r.edges_before) - std::floor(from)));
+      // A cut, or an adaptive thread divided anew, numbers vertices anew: nothing passes by it.
+      const std::size_t edges = curves_[r.thread].edges();
+      if (hole.thread == r.thread && hole.edges == edges)
+        hole.vertices_passed +=
+            static_cast<std::uint64_t>(std::abs(std::floor(r.edges_before) - std::floor(hole.edges_before)));
       hole.edges_before = r.edges_before;
+      hole.thread = r.thread;
+      hole.edges = edges;
     }
   }
   for (const world::ForcepsMeasure& m : world.forceps())

@@ -87,7 +87,8 @@ class Statistics {
   std::vector<TissuePeak> tissue_peaks_;
   struct HoleCourse {
     double force = 0, tension = 0;      // the largest [uN]
-    double edges_before = -1;           // of the thread, up to the hole, as of the last step
+    double edges_before = 0;            // of the thread, up to the hole, as of the last step, ...
+    std::size_t thread = 0, edges = 0;  // ... when it was this one and had so many in all; 0: not seen yet
     std::uint64_t vertices_passed = 0;  // to and fro
   };
   std::map<std::pair<std::size_t, bool>, HoleCourse> holes_;  // two of each suture

@@ -271,6 +271,14 @@ TEST_F(SimVerb, TellsHowMuchThreadRanThroughAHoleAndHowTautItWas) {
   }
   EXPECT_NEAR(holes[0]["tension_max_mn"].get<double>(), 3, 0.06);
   EXPECT_LT(holes[1]["tension_mn"][1].get<double>(), 0.1) << "let go";
+
+  // A cut a millimetre before the first hole leaves a thread of which twenty vertices fewer are before it.
+  const std::string cut = "\n[[cut]]\nthread = \"suture\"\ns_mm = 1\ntime_s = 0.4\n";
+  ASSERT_EQ(sim(scenario(stitch + cut) + " --out " + out()).exit_code, 0);
+  const json after = json::parse(slurp(out() + "/summary.json"))["sutures"];
+  EXPECT_NEAR(after[0]["s_mm"].get<double>(), holes[0]["s_mm"].get<double>() - 1, 0.2);
+  for (std::size_t k = 0; k < 2; ++k)
+    EXPECT_NEAR(after[k]["vertices_passed"].get<double>(), holes[k]["vertices_passed"].get<double>(), 3) << k;
 }
 
 TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
