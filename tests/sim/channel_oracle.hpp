@@ -9,7 +9,6 @@
 /// Found by Newton's method on differences. Nothing of it is shared with sim/contact: no edges, no time.
 #include <Eigen/Core>
 #include <Eigen/LU>
-#include <array>
 #include <cmath>
 #include <numbers>
 #include <optional>

@@ -637,7 +637,7 @@ TEST(Rings, AThreadThatSlidesRoundARimHasTheTensionRatioOfFriction) {
 }
 
 // exp(mu phi) is of threads that bend as they like. Channels as short as the bends (0.1 mm; sqrt(B/T) is 0.05 to 0.16)
-// are levers for what is not: 60 degrees at the one rim press on the other, and the ratio is up to a quarter more.
+// are levers for what is not: 60 degrees at the one rim press on the other, and the ratio is up to 1.8 times that.
 TEST(Rings, AThreadThatIsStiffForItsChannelHasTheTensionRatioOfAnElastica) {
   using oracle::RimSide;
   struct Case {
@@ -662,7 +662,7 @@ TEST(Rings, AThreadThatIsStiffForItsChannelHasTheTensionRatioOfAnElastica) {
                                .from = -c.from * degree,
                                .to = channel.last_direction()},
                               c.first, c.second);
-ASSERT_TRUE(theory.has_value()) << c.from << " and " << c.to << " degrees";
+    ASSERT_TRUE(theory.has_value()) << c.from << " and " << c.to << " degrees";
     EXPECT_NEAR(channel.last_tension() / channel.first_tension(), *theory, 0.01 * *theory)
         << c.from << " and " << c.to << " degrees, mu " << c.mu << "; exp(mu phi) "
         << std::exp(c.mu * (c.from + c.to) * degree);
@@ -1085,8 +1085,7 @@ TEST(Tools, AFillingIsWhereItsArmsAreAndNotWhereTheHandIs) {
   }
 }
 
-// Held apart by more than half of what an arm is thick they have a slit on either side of what would stand between
-// them.
+// Held apart by more than half of what an arm is thick they have a slit on either side of what would stand between them.
 TEST(Tools, NothingFillsArmsThatAreHeldApart) {
   for (const double apart : {0.04, 0.16}) {
     ClosedJaws jaws;
