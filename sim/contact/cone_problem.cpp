@@ -15,7 +15,7 @@ constexpr int kMostRoundsInVain = 40;          // without a better point
 constexpr std::size_t kUnknownsPerRound = 50;  // a factorisation costs as much as its unknowns over this
 constexpr std::size_t kMostSplit = 640;        // contacts; above, sweeps are all there is
 constexpr std::size_t kMostNewton = 384;       // contacts that are pressed, of Newton's steps
-constexpr std::size_t kMostInterior = 48;      // contacts that may touch, of the interior-point method
+constexpr std::size_t kMostInterior = 256;     // contacts that may touch, of the interior-point method
 constexpr std::size_t kUnknownsPerStep = 25;   // such a step costs as much as its unknowns over this
 constexpr int kMostSteps = 6;                  // at a time
 constexpr int kMostParts = 2;                  // tries of such a step, each half as long
@@ -295,7 +295,7 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
   std::size_t count = 0;
   for (std::size_t i = 0; i < m; ++i)
     if (contact_[i].wn > 0 && (r[3 * i] > 0 || u_[3 * i] <= kNear * near)) taken_[count++] = i;
-  if (settings.newton && settings.interior > 0 && count <= interior_.most()) {
+  if (settings.newton && settings.interior > 0 && count <= std::min(settings.interior_contacts, interior_.most())) {
     interior_.start(problem, taken_.data(), count, swept_.data());
     for (int k = 0; k < settings.interior && !over() && interior_.advance(); ++k) {
       interior_.forces(r, m);

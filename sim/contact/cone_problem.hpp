@@ -53,6 +53,7 @@ struct ConeSettings {
   /// With Newton's method: iterations of the interior-point method, where nothing else does; each a factorisation, and
   /// besides those above. 0 = none.
   int interior = 30;
+  std::size_t interior_contacts = 48;  ///< that may touch, of such an iteration; above, none
 };
 
 struct ConeOutcome {

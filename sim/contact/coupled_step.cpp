@@ -81,6 +81,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
     in_knot_.emplace_back(most_vertices);
     last_step_.emplace_back(most_vertices);
     foreseen_.emplace_back(most_vertices);
+    pressed_.emplace_back(most_vertices);
   }
 }
 
@@ -337,6 +338,11 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const 
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
+bool CoupledStep::strands_press() const noexcept {
+  return std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(),
+                     [](const StrandContact& c) { return !c.force.isZero(0); });
+}
+
 double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
@@ -448,6 +454,9 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   // Of tissues flung at each other or drawn together fewer steps converge with the interior-point method.
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
+  // Wound round a body many contacts slide as one, held by the thread's drag alone: nothing else solves that.
+  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of == Row::Of::body; }))
+    cone.interior_contacts = kInteriorOnBodies;
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
   out.cone_residual = solved.residual;
@@ -589,7 +598,8 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
   return worst;
 }
 
-// Among tissue: moves near contacts that turn back ask for more drag there, moves that go on as before for less.
+// Among tissue, and where strands touch bodies alone: moves near contacts that turn back ask for more drag there, moves
+// that go on as before for less.
 void CoupledStep::steer_knot_drag(const ThreadSystem* systems, const Strand* strands, std::size_t count,
                                   bool first) noexcept {
   double along = 0, now = 0, before = 0;
@@ -636,6 +646,47 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
   }
   std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), stiffen);
   std::for_each(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), stiffen);
+}
+
+// A thread that slides round a body takes the contacts' normals along: their forces turn with it, and what these forces
+// do along its way is just what the geometric stiffness of its tension holds against (T/l |u1 - u0|^2 / 2 across the
+// edge, and u1 - u0 = s (t1 - t0) where all slide by s). Left out of the Hessian, since no part of it is positive
+// definite without the contact, that stiffness resists every slide by T times the angle over the radius, and Newton's
+// method creeps. So both are left out, as far as contacts and not bending bear what tension presses inwards with.
+void CoupledStep::let_slide(ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept {
+  for (std::size_t k = 0; k < count; ++k) std::fill_n(pressed_[k].begin(), strands[k].vertices, Vector3d::Zero());
+  for (const BodyContact& b : body_contacts_.contacts()) {
+    const StrandContact& c = b.contact;
+    const Blend at = blend_of(c, strands[c.pair.strand_a], c.pair.edge_a, c.sa);
+    const Vector3d force = c.normal.dot(c.force) * c.normal;
+    for (std::size_t j = 0; j < 3; ++j) pressed_[c.pair.strand_a][at.vertex[j]] += at.weight[j] * force;
+  }
+  struct Bend {
+    double share = 0;       // of what tension presses the vertex inwards with, that contacts bear
+    Vector3d out{0, 0, 0};  // unit, away from the bend's inner side
+  };
+  for (std::size_t k = 0; k < count; ++k) {
+    const Strand& s = strands[k];
+    const std::vector<Vector3d>& pressed = pressed_[k];
+    const auto bend_at = [&](std::size_t i) -> Bend {
+      if (pressed[i].isZero(0) || (!s.closed && (i == 0 || i + 1 == s.vertices))) return {};
+      const std::size_t before = i == 0 ? s.vertices - 1 : i - 1;
+      const Vector3d in = (s.x[i] - s.x[before]).normalized(), onward = (s.x[s.next(i)] - s.x[i]).normalized();
+      const Vector3d turned = systems[k].tension_of(i) * onward - systems[k].tension_of(before) * in;
+      const double size = (in - onward).norm();
+      if (!(size > 0)) return {};
+      const Vector3d out = (in - onward) / size;
+      const double inwards = -turned.dot(out);
+      return {inwards > 0 ? std::clamp(pressed[i].dot(out) / inwards, 0.0, 1.0) : 0.0, out};
+    };
+    Bend here = bend_at(0);
+    for (std::size_t i = 0; i < s.edges(); ++i) {
+      const Bend next = bend_at(s.next(i));
+      const double share = std::min(here.share, next.share);
+      if (share > 0) systems[k].let_slide(i, share, here.out, next.out);
+      here = next;
+    }
+  }
 }
 
 // Pairs that are stopped at once, whatever their nodes give way, go on as one.
@@ -803,6 +854,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double shifted = 0, slid = 0;  // since contacts were found: of any vertex, of contacts against each other [mm]
   double knots_before = 0, drag_force = 0;  // imbalance in knots, and what the drag of the last move was of it [uN]
   double moved_before = 0, gone = 0;        // the move before the last, all moves of the step, at most [mm]
+  double first_load = 0;                    // when the step began [uN]
   double over = 0;                          // of the last move, over what is trusted
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   double work = 0;                          // so far
@@ -879,6 +931,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
     const double in_knots = find_knots(systems, strands, count);
+    const bool by_moves = among_tissue || !strands_press();
     // Forces between strands are as exact as the cone problem was solved.
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     if (iteration > 0) {  // what the last move was worth
@@ -887,9 +940,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       else if (over < kSmallPart)
         drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
       const bool by_drag = in_knots < kPoorDrag * drag_force;
-      if (!among_tissue && in_knots > kPoorBalance * knots_before && !by_drag)
+      if (!by_moves && in_knots > kPoorBalance * knots_before && !by_drag)
         knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);
-      else if (!among_tissue && (in_knots < kGoodBalance * knots_before || by_drag))
+      else if (!by_moves && (in_knots < kGoodBalance * knots_before || by_drag))
         knot_drag_ = std::max(knot_drag_ / kDragDecay, kLeastDrag);
     }
     knots_before = in_knots;
@@ -909,13 +962,18 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double asked = asked_from(motion);
     body_motion_ = asked - motion;
     stiffen_places(systems, strands);
+    if (!among_tissue) let_slide(systems, strands, count);
     double knot_drag_used = 0;
+    if (iteration == 0) first_load = load;
+    // What a body pushes against its own drag would raise the load, that the drag, and so on.
+    const bool on_bodies = by_moves && !among_tissue;
+    const double drag_load = on_bodies ? std::min(load, kMostDragLoad * first_load) : load;
     for (std::size_t k = 0; k < count; ++k) {
       // At its least there is none: beside the inertia of a fine thread even that would be much.
       const auto in_force = [](double drag) { return drag > kLeastDrag ? drag : 0.0; };
-      const double drag = in_force(drag_) * load / (diameter * static_cast<double>(strands[k].vertices));
+      const double drag = in_force(drag_) * drag_load / (diameter * static_cast<double>(strands[k].vertices));
       systems[k].ask_for(asked);
-      const double knot_drag = in_force(knot_drag_) * load / (diameter * kKnotVertices);
+      const double knot_drag = in_force(knot_drag_) * drag_load / (diameter * kKnotVertices);
       knot_drag_used = std::max(knot_drag_used, knot_drag);
       for (std::size_t i = 0; i < strands[k].vertices; ++i) own_drag_[k][i] = in_knot_[k][i] ? knot_drag : 0.0;
       systems[k].linearise(drag, own_drag_[k].data());
@@ -933,7 +991,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     // Hands that are led on in parts may need several; what is left of their way they go in the next step.
     worked = among_tissue && work >= (motion == 1 ? 1 : kMostWorkLed) * settings.most_work;
 
-    if (among_tissue) steer_knot_drag(systems, strands, count, iteration == 0);
+    if (by_moves) steer_knot_drag(systems, strands, count, iteration == 0);
     double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;
     for (std::size_t k = 0; k < count; ++k) {
       rest = std::max(rest, problems[k].model->rest_length);
@@ -957,8 +1015,14 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     for (const Row& row : rows_) {
       if (row.of == Row::Of::tool || row.of == Row::Of::tissue) continue;
       const StrandContact& c = contact_of(row);
-      double part = 1;  // round a tool the normal turns less than round a strand
-      if (tool_of(c, row) != kNoTool) part = diameter / (diameter + 2 * bodies_.body[c.pair.edge_b]->half_thickness());
+      double part = 1;  // round a thick body the normal turns less than round a strand
+      if (row.of == Row::Of::body) {
+        const double thickness = 2 * bodies_.body[c.pair.edge_b]->half_thickness();
+        if (tool_of(c, row) != kNoTool)
+          part = diameter / (diameter + thickness);
+        else if (kMostTurn * (diameter + thickness) > 2 * kMostSlid * diameter)
+          part = 2 * kMostSlid * diameter / (kMostTurn * (diameter + thickness));
+      }
       most_slid = std::max(most_slid, part * relative(c, row, systems).norm());
     }
     // The trust region: moves for which places and normals of the contacts stay good.

@@ -192,6 +192,7 @@ class CoupledStep {
   double move_jams_as_one(const ThreadSystem* systems) noexcept;
   SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
                          std::vector<Stopped>* stopped = nullptr) const noexcept;
+  bool strands_press() const noexcept;  ///< on each other
   double worst_penetration() const noexcept;
   bool tissues_apart() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
@@ -203,6 +204,7 @@ class CoupledStep {
   double safe_fraction(const Strand* strands, std::size_t count, double fraction,
                        const CoupledSettings& settings) noexcept;
   void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
+  void let_slide(ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
   /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).
   /// @param furthest bound on all of them [mm]. @returns how many did not fit
   template <class Move>
@@ -253,6 +255,7 @@ class CoupledStep {
   std::vector<std::vector<double>> own_drag_;        ///< of each vertex of each strand by knot_drag_ [uN/mm]
   std::vector<std::vector<unsigned char>> in_knot_;  ///< those that it is of
   std::vector<std::vector<Vector3d>> last_step_;     ///< of each vertex, as the last linearisation had it [mm]
+  std::vector<std::vector<Vector3d>> pressed_;       ///< by rigid bodies, along the contacts' normals [uN]
   std::vector<std::vector<double>> foreseen_;        ///< how far each may move in the next one [mm]
   /// What part of how deep they are contacts with soft bodies ask for: where folds leave no room for it, the less.
   double recovered_ = 1;

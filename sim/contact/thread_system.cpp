@@ -682,6 +682,43 @@ void ThreadSystem::stiffen(const std::uint32_t* vertex, const double* weight, co
                     : stiffen_as<3>(vertex, weight, n);
 }
 
+double ThreadSystem::tension_of(std::size_t edge) const noexcept {
+  if (tension_known_) return tension_[edge];
+  const rod::RodModel& model = *p_.model;
+  const double length = (p_.state->x[model.next(edge)] - p_.state->x[edge]).norm();
+  return model.edge_stretch(edge) * (length / model.edge_length(edge) - 1);
+}
+
+// Adds stiffness ((n1.u1 - n0.u0)^2 - (m.(u1 - u0))^2) / 2 to what the band is the derivative of.
+template <int D>
+void ThreadSystem::let_slide_as(std::size_t edge, double stiffness, const Vector3d& m, const Vector3d& n0,
+                                const Vector3d& n1) noexcept {
+  using Block = typename rod::BlockBand<D>::Block;
+  const std::size_t next = p_.model->next(edge);
+  const auto block = [&](const Vector3d& a, const Vector3d& b) {
+    Block out = Block::Zero();
+    out.template topLeftCorner<3, 3>() = stiffness * (a * b.transpose() - m * m.transpose());
+    return out;
+  };
+  band<D>().add(edge, block(n0, n0));
+  band<D>().add(next, block(n1, n1));
+  band<D>().add(next, edge, -block(n1, n0));
+}
+
+void ThreadSystem::let_slide(std::size_t edge, double share, const Vector3d& n0, const Vector3d& n1) noexcept {
+  const double tension = tension_of(edge);
+  if (dimension_ == 1 || !(tension > 0)) return;
+  const Vector3d e = p_.state->x[p_.model->next(edge)] - p_.state->x[edge];
+  const double length = e.norm();
+  if (!(length > 0)) return;
+  const Vector3d sum = n0 + n1, across = sum - e.dot(sum) / (length * length) * e;
+  const double size = across.norm();
+  if (!(size > kLeastLevel)) return;
+  const double stiffness = settings_.implicitness * share * tension / length;
+  const Vector3d m = across / size;
+  dimension_ == 4 ? let_slide_as<4>(edge, stiffness, m, n0, n1) : let_slide_as<3>(edge, stiffness, m, n0, n1);
+}
+
 void ThreadSystem::push_right(std::size_t vertex, const Vector3d& force) noexcept {
   if (!fixed_[vertex]) Eigen::Map<Vector3d>(answer_.data() + stride() * vertex) += force;
 }

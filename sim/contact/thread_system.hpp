@@ -145,6 +145,13 @@ class ThreadSystem final : public ThreadInverse {
   /// Adds stiffness a a^T to the assembled band, a = sum of weight e_vertex n over up to three vertices at most two
   /// apart.
   void stiffen(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;
+  /// Of an edge: what its geometric stiffness was assembled with [uN].
+  double tension_of(std::size_t edge) const noexcept;
+  /// Of `share` of an edge's tension: its vertices are resisted in moving across the edge where they do so along n0 and
+  /// n1, one each, and no longer where they slide round what presses them along these. Changes the assembled band,
+  /// which stays as definite as it was.
+  /// @param n0, n1 unit, across the thread at the edge's first and second vertex  W
+  void let_slide(std::size_t edge, double share, const Vector3d& n0, const Vector3d& n1) noexcept;
   /// Right-hand side from what is assembled, less what the prescribed motion brings about; factors, shifting the
   /// Hessian where it is not positive definite, and by `drag` in any case [uN/mm]. Spoils the assembled band.
   /// @param own_drag of each vertex, on top of it [uN/mm], or null; with it a Hessian that is not positive definite
@@ -199,6 +206,9 @@ class ThreadSystem final : public ThreadInverse {
   Imbalance assemble_as(rod::Hessian kind) noexcept;
   template <int D>
   void stiffen_as(const std::uint32_t* vertex, const double* weight, const Vector3d& n) noexcept;
+  template <int D>
+  void let_slide_as(std::size_t edge, double stiffness, const Vector3d& m, const Vector3d& n0,
+                    const Vector3d& n1) noexcept;
   template <int D>
   void fix_rows() noexcept;
   template <int D>

@@ -42,6 +42,7 @@ inline constexpr double kBodyPart = 1.0;  ///< of its thickness and a thread's, 
 inline constexpr double kSameSide = 0.7;  ///< cosine of two normals that belong to one contact with a mesh
 inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
+inline constexpr double kLeastLevel = 1;  ///< of the sum of two normals across an edge: a sharper bend is left as it is
 
 // Bodies that deform.
 inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
@@ -73,20 +74,22 @@ inline constexpr double kMostRest = 0.01;   ///< ... and no more than this [diam
 inline constexpr double kMostStrandForce = 1e8;  ///< of one contact [uN]
 inline constexpr double kLedMove = 1.5;          ///< times a held vertex's: a longer move is the thread's own
 inline constexpr double kMostSlid = 2;           ///< of a contact in one iteration [diameter]
+inline constexpr double kMostTurn = 0.3;         ///< ... or, round a body, so much of a turn [rad]
 inline constexpr double kSmallPart = 0.25;       ///< a move below this part of what is trusted lets the drag go down
 // Drag of the trust region, of all vertices together, in units of the load over the diameter.
 inline constexpr double kFirstDrag = 2;
 inline constexpr double kLeastDrag = 2e-4;  ///< from here down it is none
 inline constexpr double kMostDrag = 200;
+inline constexpr double kMostDragLoad = 10;   ///< times the load when the step began: more the drag does not go by
 inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
 inline constexpr double kDragGrowth = 4;      ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
-// Likewise of vertices near contacts: between strands alone from what a move leaves of the imbalance there, ...
+// Likewise of vertices near contacts: between strands from what a move leaves of the imbalance there, ...
 inline constexpr double kPoorBalance = 0.5;   ///< more than this part asks for more drag, ...
 inline constexpr double kPoorDrag = 4;        ///< ... unless it is less than so many times the force of the drag itself
 inline constexpr double kGoodBalance = 0.25;  ///< less than this part lets it go down
-// ... and among tissue by how a move lies to the one before.
+// ... and among tissue and on bodies alone by how a move lies to the one before.
 inline constexpr double kBackAndForth = 0.5;  ///< a move back that is more than this part of it asks for more drag
 inline constexpr double kOnward = 0.5;        ///< cosine between both, from which on it lets it go down
 inline constexpr double kMostLeap = 2;        ///< among tissue: length of a move over that of the one before
@@ -96,7 +99,8 @@ inline constexpr double kWorkWithout = 20;  ///< contacts' worth of all else in 
 inline constexpr double kForcing = 0.02;
 inline constexpr int kSweptAlone = 2;     ///< between strands alone: linearisations that sweeps alone will do for, ...
 inline constexpr double kSettled = 1e-4;  ///< ... unless no more than this part of the load is out of balance ...
-inline constexpr std::size_t kFewContacts = 20;  ///< ... in a problem that is solved in no time
+inline constexpr std::size_t kFewContacts = 20;        ///< ... in a problem that is solved in no time
+inline constexpr std::size_t kInteriorOnBodies = 256;  ///< contacts, of the interior-point method, all with bodies
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]

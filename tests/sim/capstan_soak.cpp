@@ -1,6 +1,5 @@
-// Two turns round a post: many contacts, each of which has to slide before the pull is what theory says. Not part of
-// the check: with 40 linearisations, as there, steps of two turns stop unconverged and pull too hard (by 4 % at a
-// friction of 0.2, by 40 % at 0.4).
+// Two turns round a post, up to where the pull is 150 times what holds back: too long for the check, which has one and
+// a half.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,14 +21,17 @@ TEST_P(TwoTurns, HoldBackByTheExponentialOfTheAngle) {
   // The tight end must not stretch by more than some tenths.
   c.load = std::min(2e5, 4e6 * std::exp(-c.friction * c.turn));
   WorldParams p = c.scene();
-  p.solver.iterations = 300;
+  p.solver.iterations = 40;
   World world = make_world(p);
   double force = 0;
+  int unconverged = 0;
   for (int k = 0; k < 160; ++k) {
-    world.step({});
+    if (world.step({}).flags & step_not_converged) ++unconverged;
     if (k >= 150) force += norm(world.clamps()[0].force) / 10;
   }
-  std::printf("friction %.2f: %.4f of theory\n", c.friction, force / c.load / c.ratio());
+  std::printf("friction %.2f: %.4f of theory, %d steps unconverged\n", c.friction, force / c.load / c.ratio(),
+              unconverged);
+  EXPECT_EQ(unconverged, 0);
   EXPECT_NEAR(force / c.load / c.ratio(), 1, 0.02);
 }
 

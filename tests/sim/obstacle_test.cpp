@@ -572,25 +572,59 @@ TEST(ObstacleMotion, AThinFastWireTakesTheThreadAlong) {
   }
 }
 
-// A free 10-0 thread in edges longer than the wire is thick jams it: what is in the way of a body that moves is told.
+// A free 10-0 thread that a post strikes bends gently and goes along: its inertia and its drag are next to nothing.
+TEST(ObstacleMotion, AFastPostTakesAFineThreadAlong) {
+  struct Case {
+    double post, edge, speed, drag;
+  };
+  for (const Case& c :
+       {Case{0.05, 0.2, 200, 1e-2}, {0.05, 0.1, 200, 1e-2}, {0.5, 0.2, 400, 1e-2}, {0.5, 0.1, 200, 1e-2}}) {
+    WorldParams p = thread_world(0.005);
+    p.solver = {};
+    const double above = 0.5 * c.post + 0.04;
+    ObstacleParams post;
+    post.shape = ObstacleParams::Shape::cylinder;
+    post.from = {0, -5, above}, post.to = {0.3, 5, above};
+    post.diameter_mm = c.post;
+    post.velocity = {0, 0, -c.speed};
+    post.until_s = 0.02;
+    p.friction.thread_obstacle = 0.2;
+    p.obstacles.push_back(post);
+    ThreadParams t = nylon({{-5, 0, 0}, {5, 0, 0}}, 0.025, 50, c.drag);
+    t.segment_mm = c.edge;
+    p.threads.push_back(t);
+    World world = make_world(p);
+    for (int k = 1; k <= 20; ++k) {
+      const StepReport r = world.step({});
+      EXPECT_EQ(r.obstacle_lag_mm, 0) << c.post << " " << c.edge << " " << k;
+      for (const auto& at : world.contacts())
+        EXPECT_GT(at.gap_mm, -1e-3 * 0.0125) << c.post << " " << c.edge << " " << k;
+    }
+    const ThreadShape s = world.shape(0);
+    EXPECT_LT(s.x[s.x.size() / 2].z, above - c.speed * post.until_s - 0.5 * c.post + 0.01) << c.post << " " << c.edge;
+  }
+}
+
+// Between two posts there is no room for a thread: what is in the way of a body that moves is told.
 TEST(ObstacleMotion, ABodyThatIsHeldUpTellsHowFarItIsBehind) {
   WorldParams p = thread_world(0.005);
   p.solver = {};
-  ObstacleParams wire;
-  wire.shape = ObstacleParams::Shape::cylinder;
-  wire.from = {0, -5, 0.55}, wire.to = {0, 5, 0.55};
-  wire.diameter_mm = 0.05;
-  wire.velocity = {0, 0, -200};
-  wire.until_s = 0.02;
-  p.friction.thread_obstacle = 0.2;
-  p.obstacles.push_back(wire);
-  p.threads.push_back(nylon({{-5, 0, 0}, {5, 0, 0}}, 0.025, 50, 1e-2));
+  ObstacleParams post;
+  post.shape = ObstacleParams::Shape::cylinder;
+  post.from = {0, -5, -0.6}, post.to = {0, 5, -0.6};
+  post.diameter_mm = 1;
+  p.obstacles.push_back(post);
+  post.from.z = post.to.z = 0.8;
+  post.velocity = {0, 0, -20};
+  post.until_s = 0.05;
+  p.obstacles.push_back(post);
+  p.threads.push_back(nylon({{-5, 0, 0}, {5, 0, 0}}, 0.2, 50, 1e-2));
   World world = make_world(p);
   double most = 0;
   for (int k = 1; k <= 20; ++k) {
     const StepReport r = world.step({});
-    const Vec3 led = std::min(k * p.step_s, wire.until_s) * wire.velocity;
-    EXPECT_NEAR(r.obstacle_lag_mm, norm(led - world.obstacle_shift(0)), 1e-6) << k;
+    const Vec3 led = std::min(k * p.step_s, post.until_s) * post.velocity;
+    EXPECT_NEAR(r.obstacle_lag_mm, norm(led - world.obstacle_shift(1)), 1e-6) << k;
     most = std::max(most, r.obstacle_lag_mm);
   }
   EXPECT_GT(most, 0.01);
@@ -617,6 +651,53 @@ TEST(Capstan, HoldsBackByTheExponentialOfTheAngle) {
     EXPECT_NEAR(force / count / c.load / c.ratio(), 1, 0.02) << given.friction << " " << given.turn;
     RecordProperty("error_" + std::to_string(given.friction) + "_" + std::to_string(given.turn),
                    std::to_string(force / count / c.load / c.ratio() - 1));
+  }
+}
+
+// All contacts of three half turns slide as one, and nothing but the rest of the thread says how far.
+TEST(Capstan, StepsOfManyTurnsConverge) {
+  Capstan c;
+  c.friction = 0.4;
+  c.turn = 3 * std::numbers::pi;
+  c.segment_mm = 0.2;
+  c.speed_mm_per_s = 5;
+  c.drag = 0.2;
+  c.load = 4e6 * std::exp(-c.friction * c.turn);
+  WorldParams p = c.scene();
+  p.solver.iterations = 40;
+  World world = make_world(p);
+  double force = 0;
+  for (int k = 0; k < 120; ++k) {
+    const StepReport r = world.step({});
+    EXPECT_FALSE(r.flags & step_not_converged) << k;
+    if (k >= 110) force += norm(world.clamps()[0].force) / 10;
+  }
+  EXPECT_NEAR(force / c.load / c.ratio(), 1, 0.02);
+}
+
+// Without friction the difference of the pulls is what the fluid takes: F2 - F1 = c L v, however the thread bends.
+TEST(Capstan, WithoutFrictionAThreadSlidesAsFastAsItsDragLetsIt) {
+  for (const double fine : {1.0, 0.5}) {
+    Capstan c;
+    c.friction = 0;
+    c.cylinder_mm = 0.25;
+    c.diameter_mm = 0.025;
+    c.segment_mm = 0.04 * fine;
+    c.load = 2e4;
+    c.drag = 40;
+    WorldParams p = c.scene();
+    ThreadParams& t = p.threads[0];
+    const Vec3 held = t.clamps[0].velocity;
+    t.clamps.clear();
+    t.forces.push_back(force_at(Place::Kind::last, 1.5 * c.load / norm(held) * held, 0));
+    p.solver.iterations = 40;
+    World world = make_world(p);
+    for (int k = 0; k < 30; ++k) world.step({});
+    const auto end = [&] { return world.shape(0).x.back(); };
+    const Vec3 from = end();
+    for (int k = 0; k < 20; ++k) EXPECT_FALSE(world.step({}).flags & step_not_converged) << fine << " " << k;
+    const double length = world.shape(0).s_mm.back();
+    EXPECT_NEAR(norm(end() - from) / (20 * c.step_s) * c.drag * length / (0.5 * c.load), 1, 0.01) << fine;
   }
 }
 
