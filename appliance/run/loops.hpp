@@ -139,6 +139,7 @@ class PhysicsLoop {
     std::uint32_t grasps = 0, non_finite_resets = 0;
     std::uint32_t contacts_max = 0, iterations_max = 0;
     std::uint64_t contact_overflows = 0;  ///< steps
+    std::uint64_t gave_way = 0;           ///< steps in which a contact bore all that one can
     double penetration_max_mm = 0, residual_max = 0, contact_residual_max = 0;
     std::uint64_t crossings_prevented = 0, crossings_found = 0;
     double held_lag_max_mm = 0;  ///< of what is held, behind where it was told to be

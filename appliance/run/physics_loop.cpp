@@ -100,6 +100,7 @@ void PhysicsLoop::account(const StepReport& report, std::int64_t time_ns) noexce
   totals_.penetration_max_mm = std::max(totals_.penetration_max_mm, report.worst_penetration_mm);
   totals_.residual_max = std::max(totals_.residual_max, report.residual);
   if (report.flags & step_contact_overflow) ++totals_.contact_overflows;
+  if (report.flags & step_contact_gave_way) ++totals_.gave_way;
   if (report.flags & step_cut) pipeline_.physics_events.push({Kind::thread_cut, 0, time_ns});
   if (report.flags & step_grasped) pipeline_.physics_events.push({Kind::grasped, 0, time_ns});
   if (report.flags & step_released) pipeline_.physics_events.push({Kind::released, 0, time_ns});

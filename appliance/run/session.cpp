@@ -888,6 +888,7 @@ json Session::make_report() {
   report["non_finite_resets"] = totals.non_finite_resets;
   report["contacts"] = {{"max", totals.contacts_max},
                         {"overflow", totals.contact_overflows},
+                        {"gave_way", totals.gave_way},
                         {"penetration_max_mm", totals.penetration_max_mm}};
   report["solver"] = {{"iterations_max", totals.iterations_max},
                       {"residual_max", totals.residual_max},

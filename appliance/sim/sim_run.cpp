@@ -396,6 +396,9 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     complain("threads as cut into segments may be tied otherwise than as drawn: give them a shorter segment_mm");
   if (statistics.overflows() > 0)
     complain(fmt::format("contacts overflowed in {} steps: raise capacity.contacts", statistics.overflows()));
+  if (statistics.gave_way() > 0)
+    complain(fmt::format("contacts gave way in {} steps, at the most that one bears: there is no room for what is led",
+                         statistics.gave_way()));
   if (statistics.non_finite() > 0)
     complain(fmt::format("the state was not finite after {} steps and the one before was kept: shorten step_ms",
                          statistics.non_finite()));

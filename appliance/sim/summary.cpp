@@ -169,6 +169,7 @@ void Statistics::measure_contacts(const world::World& world, const StepReport& r
 void Statistics::add(const world::World& world, const StepReport& report) {
   ++steps_;
   if (report.flags & step_contact_overflow) ++overflows_;
+  if (report.flags & step_contact_gave_way) ++gave_way_;
   if (report.flags & step_vertices_spent) ++short_of_vertices_;
   vertices_added_ += report.vertices_added;
   vertices_removed_ += report.vertices_removed;
@@ -308,6 +309,7 @@ json Statistics::contacts() const {
   return {{"max", contacts_max_},
           {"last", contacts_last_},
           {"overflow", overflows_},
+          {"gave_way", gave_way_},
           {"gap_min_mm", gap(gap_min_mm_)},
           {"gap_min_over_radius", gap(gap_min_over_radius_)}};
 }

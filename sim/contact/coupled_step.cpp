@@ -1188,6 +1188,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     led_ = went_back_ > kMostBack ? std::max(kLedAgain * led_, kLeastLed) : std::min(1.0, 2 * led_);
   }
   stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
+  visit_contacts([&](const StrandContact& c, const Row&) {
+    if (c.force.norm() > (1 - 1e-9) * kMostStrandForce) out.gave_way = true;
+  });
   out.motion = motion;
   if (!out.finite) tools_.go_back(0);
   tools_.finish(out.finite ? motion : 0);

@@ -65,6 +65,7 @@ struct CoupledOutcome {
   std::uint32_t unproven = 0;   ///< pairs that could not be proven apart; the move was undone
   bool converged = false, limited = false, finite = true;
   bool overflow = false;  ///< more contacts than capacity: the deepest were kept
+  bool gave_way = false;  ///< in the end a contact bears kMostStrandForce
 };
 
 /// Told at the end of each stage of an iteration.

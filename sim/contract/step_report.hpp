@@ -18,6 +18,7 @@ enum StepFlag : std::uint32_t {
   step_crossing_found = 1u << 8,      ///< the audit found a crossing, the step was undone: report it, with the scenario
   step_pierced = 1u << 10,            ///< a needle's point went into a tissue, or out of it
   step_cut = 1u << 11,                ///< a thread was cut by the hands
+  step_contact_gave_way = 1u << 12,   ///< a contact bore all that one can, nothing fits there: lead less far
   step_vertices_spent = 1u << 9,      ///< an adaptive thread stays coarser than it asks to be: raise its most_vertices
 };
 

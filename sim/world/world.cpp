@@ -78,6 +78,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   if (out.prevented > 0) report.flags |= step_crossing_prevented;
   if (out.unproven > 0) report.flags |= step_crossing_found;
   if (out.overflow) report.flags |= step_contact_overflow;
+  if (out.gave_way) report.flags |= step_contact_gave_way;
   if (!out.finite) {
     for (Thread& t : threads) restore(t, report);
     for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
@@ -271,6 +272,7 @@ void World::State::integrate(StepReport& report) noexcept {
       if (c.kind == Constraint::Kind::grip) continue;
       memory[c.slot].force = c.force;
       if (c.force.squaredNorm() > 0) ++report.contacts;
+      if (c.normal.dot(c.force) > (1 - 1e-9) * c.most) report.flags |= step_contact_gave_way;
       report.worst_penetration_mm =
           std::max(report.worst_penetration_mm, -contact::gap(c, contact::place(t.state.x, c)));
     }

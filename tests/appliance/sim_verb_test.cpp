@@ -152,7 +152,7 @@ TEST_F(SimVerb, JsonIsOneObjectWithEveryKeyOfTheContractAndNothingElse) {
                           "link", "twist_turns", "writhe"})
     EXPECT_TRUE(s["threads"][0].contains(key)) << key;
   EXPECT_EQ(s["threads"][0]["first_mm"].size(), 3u);
-  for (const char* key : {"max", "last", "overflow", "gap_min_mm", "gap_min_over_radius"})
+  for (const char* key : {"max", "last", "overflow", "gave_way", "gap_min_mm", "gap_min_over_radius"})
     EXPECT_TRUE(s["contacts"].contains(key)) << key;
   for (const char* key : {"iterations_max", "residual_p50", "residual_max"})
     EXPECT_TRUE(s["solver"].contains(key)) << key;

@@ -621,13 +621,16 @@ TEST(ObstacleMotion, ABodyThatIsHeldUpTellsHowFarItIsBehind) {
   p.threads.push_back(nylon({{-5, 0, 0}, {5, 0, 0}}, 0.2, 50, 1e-2));
   World world = make_world(p);
   double most = 0;
+  std::uint32_t flags = 0;
   for (int k = 1; k <= 20; ++k) {
     const StepReport r = world.step({});
+    flags |= r.flags;
     const Vec3 led = std::min(k * p.step_s, post.until_s) * post.velocity;
     EXPECT_NEAR(r.obstacle_lag_mm, norm(led - world.obstacle_shift(1)), 1e-6) << k;
     most = std::max(most, r.obstacle_lag_mm);
   }
   EXPECT_GT(most, 0.01);
+  EXPECT_TRUE(flags & step_contact_gave_way);
 }
 
 TEST(Capstan, HoldsBackByTheExponentialOfTheAngle) {

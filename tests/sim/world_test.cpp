@@ -228,6 +228,21 @@ TEST(World, TooManyContactsKeepTheDeepestAndSaySo) {
   EXPECT_TRUE(flags & step_contact_overflow);
 }
 
+// The bench bears 1 N at a place; what presses harder sinks in.
+TEST(World, AContactThatGivesWaySaysSo) {
+  for (const double force : {0.5e6, 2e6}) {
+    WorldParams p = thread_over_bench();
+    ForceParams f;
+    f.at.kind = Place::Kind::first;
+    f.force = {0, 0, -force};
+    p.threads[0].forces.push_back(f);
+    World world = make(p);
+    std::uint32_t flags = 0;
+    for (int k = 0; k < 100; ++k) flags |= world.step({}).flags;
+    EXPECT_EQ((flags & step_contact_gave_way) != 0, force > 1e6) << force;
+  }
+}
+
 TEST(World, ObserverSeesEachStageOnceInOrder) {
   World world = make(thread_over_bench());
   std::vector<StepStage> seen;
