@@ -931,7 +931,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
     const double in_knots = find_knots(systems, strands, count);
-    const bool by_moves = among_tissue || !strands_press();
+    const bool on_bodies = !among_tissue && !body_contacts_.contacts().empty() && !strands_press();
+    const bool by_moves = among_tissue || on_bodies;
     // Forces between strands are as exact as the cone problem was solved.
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
     if (iteration > 0) {  // what the last move was worth
@@ -966,7 +967,6 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     double knot_drag_used = 0;
     if (iteration == 0) first_load = load;
     // What a body pushes against its own drag would raise the load, that the drag, and so on.
-    const bool on_bodies = by_moves && !among_tissue;
     const double drag_load = on_bodies ? std::min(load, kMostDragLoad * first_load) : load;
     for (std::size_t k = 0; k < count; ++k) {
       // At its least there is none: beside the inertia of a fine thread even that would be much.

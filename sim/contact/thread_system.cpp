@@ -271,6 +271,7 @@ void ThreadSystem::prepare() noexcept {
 template <int D>
 ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
   const bool derivative = kind != rod::Hessian::none;
+  string_by_foresight_ = tension_known_ && kind == rod::Hessian::exact;
   constexpr std::size_t stride = D == 1 ? 3 : D;  // of a vertex in gradient_
   const std::size_t n = p_.model->vertices();
   const double lambda = settings_.implicitness;
@@ -683,7 +684,7 @@ void ThreadSystem::stiffen(const std::uint32_t* vertex, const double* weight, co
 }
 
 double ThreadSystem::tension_of(std::size_t edge) const noexcept {
-  if (tension_known_) return tension_[edge];
+  if (string_by_foresight_) return tension_[edge];
   const rod::RodModel& model = *p_.model;
   const double length = (p_.state->x[model.next(edge)] - p_.state->x[edge]).norm();
   return model.edge_stretch(edge) * (length / model.edge_length(edge) - 1);

@@ -244,6 +244,7 @@ class ThreadSystem final : public ThreadInverse {
   double load_ = 0, element_force_ = 0;  // of the last assembly
   double outer_load_ = 0;                // square of the largest load on a vertex
   bool tension_known_ = false;
+  bool string_by_foresight_ = false;  // in the last assembly's geometric stiffness
   Vector3d body_turn_{0, 0, 0};  // of the stiff section by step_ [rad]
   std::size_t body_pivot_ = 0;   // the vertex about which it turns
   bool shifted_ = false;
