@@ -96,8 +96,8 @@ class Statistics {
   double forceps_force_ = 0;  // the largest on an arm, or of jaws on what they hold [uN]
   Quantiles residual_, contact_residual_;
   std::uint64_t short_of_vertices_ = 0, vertices_added_ = 0, vertices_removed_ = 0;  // of adaptive threads
-  std::uint64_t steps_ = 0, overflows_ = 0, gave_way_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0, grasps_ = 0,
-                releases_ = 0;
+  std::uint64_t steps_ = 0, overflows_ = 0, gave_way_ = 0, non_finite_ = 0, not_converged_ = 0, limited_ = 0,
+                grasps_ = 0, releases_ = 0;
   std::uint32_t contacts_max_ = 0, contacts_last_ = 0, iterations_max_ = 0, contact_iterations_max_ = 0;
   double gap_min_mm_, gap_min_over_radius_;
 };

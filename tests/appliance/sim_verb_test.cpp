@@ -391,6 +391,36 @@ TEST_F(SimVerb, AReefThatIsDrawnStraightEndsAsASlipKnot) {
   EXPECT_EQ(knots[0]["name"], "3_1#m3_1") << "the same closed knot as before";
 }
 
+// Two posts with no room between them for the thread.
+TEST_F(SimVerb, WhatIsLedWhereThereIsNoRoomIsExitOne) {
+  const Answer answer = sim(scenario(R"(
+duration_s = 0.1
+[[thread]]
+name        = "pinched"
+points_mm   = [[-5, 0, 0], [5, 0, 0]]
+segment_mm  = 0.2
+diameter_mm = 0.2
+drag_mn_s_per_mm2 = 1e-5
+[[obstacle]]
+name        = "below"
+shape       = "cylinder"
+from_mm     = [0, -5, -0.6]
+to_mm       = [0, 5, -0.6]
+diameter_mm = 1
+[[obstacle]]
+name        = "above"
+shape       = "cylinder"
+from_mm     = [0, -5, 0.8]
+to_mm       = [0, 5, 0.8]
+diameter_mm = 1
+velocity_mm_per_s = [0, 0, -20]
+until_s     = 0.05
+)") + " --json");
+  EXPECT_EQ(answer.exit_code, 1);
+  EXPECT_NE(answer.err.find("gave way"), std::string::npos) << answer.err;
+  EXPECT_GT(json::parse(answer.out)["contacts"]["gave_way"], 0);
+}
+
 TEST_F(SimVerb, WhatIsNotTiedNeitherHoldsNorOpens) {
   for (const char* expect : {"holds", "opens"}) {
     const Answer answer = sim(scenario() + " --json --expect " + expect);
