@@ -1,7 +1,6 @@
 #include "sim/contact/body_contacts.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <optional>
 
@@ -17,8 +16,6 @@ constexpr int kMostLooks = 16;       // for the nearest place of a piece
 constexpr double kSamePlace = 1e-9;  // [edges]
 constexpr double kAside = 0.02;      // from there the bend is measured [edges]
 constexpr double kOnPlane = 1.5;     // times the radius: a centreline so near to a plane lies on it
-constexpr double kMissed = 0.25;     // of its radius, that a polyline may be nearer than contacts say: above kMostCut
-constexpr double kElsewhere = 0.1;   // from a contact, before that is another place [edges]
 constexpr double kTurned = 0.9;      // cosine between the normal that a contact had and that of its polyline
 constexpr double kSteep = 0.3;       // sine of the angle to a plane's normal below which a tool comes from above
 
@@ -52,10 +49,8 @@ Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, d
                      : zero_of(0.0, here, end, there, kSamePlace, kMostLooks, rises));
 }
 
-// The distance along a piece that is longer than wide may have several minima, where a mesh has ridges nearer to each
-// other than half an edge is long, and the curve may have come inside where the polyline, which the guard keeps
-// outside, has not: where the polyline of the piece round vertex i comes nearest to it, if that is nearer than
-// `within`.
+// The curve may have come inside where the polyline, which the guard keeps outside, has not: where the polyline of the
+// piece round vertex i comes nearest, if that is nearer than `within`.
 struct OnPolyline {
   double d = 0;
   Obstacle::Surface surface;
@@ -126,7 +121,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
     const auto n = static_cast<std::uint32_t>(s.vertices);
     for (std::uint32_t b = 0; b < bodies.count; ++b) {
       const Obstacle& body = *bodies.body[b];
-      if (body.shape() == Obstacle::Shape::plane || bodies.soft_of(b)) continue;
+      if (body.shape() == Obstacle::Shape::plane || body.surface()) continue;
       const Moment moment{body, bodies.at};
       for (std::uint32_t i = 0; i < n; ++i) {
         const Vector3d& x = s.x[i];
@@ -140,89 +135,50 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         if (body.box_distance(low, high) > near) continue;
         if (bodies.spared && passes(*bodies.spared, k, b, i - 0.5, i + 0.5)) continue;
         const double within = near + (high - low).norm();
-        const Vector3d p = curve_at(s, i).p;
-        TriangleMesh::Minima sides;
-        const Obstacle::Surface first = moment.nearest(p, within);
+        const Obstacle::Surface first = moment.nearest(curve_at(s, i).p, within);
         if (first.distance >= within) continue;
-        if (body.shape() == Obstacle::Shape::mesh && first.distance > 0)
-          body.minima(p + (1 - bodies.at) * body.moved(), s.radius_of(i) + reach, sides, kMostTouches);
 
         StrandContact at;
         at.pair = {k, 0, kNoStrand, b};
         at.kind = StrandContact::Kind::beside;
         while (next < before_.size() && contact::before(before_[next], at, i)) ++next;
-        std::array<bool, kMostTouches> handed{};
+        const StrandContact* const was =
+            next < before_.size() && same(before_[next], at, i) ? &before_[next].contact : nullptr;
         const Place place = first.distance > 0 ? nearest_place(s, i, moment, within) : Place{};
-        std::size_t found = std::min(std::max<std::size_t>(sides.size(), 1), kMostTouches);
-        std::optional<OnPolyline> nearest;
-        bool missed = false;
-        if (body.shape() == Obstacle::Shape::mesh && (to - from).norm() > 2 * s.radius_of(i)) {
-          nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
-          const double seen =
-              place.d != 0 ? moment.nearest(curve_at(s, i + place.d).p, within).distance : first.distance;
-          const bool known = next + found < before_.size() && same(before_[next + found], at, i);
-          missed = nearest && std::abs(nearest->d - place.d) > kElsewhere &&
-                   nearest->surface.distance < seen - (known ? 0 : kMissed * s.radius_of(i));
-          if (missed && found < kMostTouches) ++found;
-        }
-        for (std::size_t j = 0; j < found; ++j) {
-          const bool is_missed = missed && j + 1 == found;
-          double d = is_missed ? nearest->d : j == 0 ? place.d : 0.0;
-          Obstacle::Surface surface = first;
-          if (is_missed) {
-            surface = moment.nearest(curve_at(s, i + d).p, within);
-          } else if (j > 0) {
-            surface = {sides[j].distance, sides[j].point, sides[j].normal, 0, sides[j].triangle};
-          } else if (d != 0) {
-            surface = moment.nearest(curve_at(s, i + d).p, within);
-          }
-          const bool is_inside = surface.distance <= 0;
-          const bool may_mislead = body.shape() == Obstacle::Shape::mesh || body.shape() == Obstacle::Shape::cone;
-          if (is_inside && may_mislead && !nearest)
-            nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
-          bool is_out_again =
-              is_inside && nearest && nearest->surface.distance > 0 && moment.nearest(x, within).distance > 0;
-          // Round the tip of a tool only where what it was would push it elsewhere.
-          if (is_out_again && body.shape() == Obstacle::Shape::cone)
-            is_out_again = next < before_.size() && same(before_[next], at, i) &&
-                           before_[next].contact.normal.dot(nearest->surface.normal) < kTurned;
+        double d = place.d;
+        Obstacle::Surface surface = d != 0 ? moment.nearest(curve_at(s, i + d).p, within) : first;
+        const bool is_inside = surface.distance <= 0;
+        bool is_out_again = false;
+        // Round the tip of a tool only where what it was would push it elsewhere.
+        if (is_inside && body.shape() == Obstacle::Shape::cone && was && moment.nearest(x, within).distance > 0) {
+          const std::optional<OnPolyline> nearest = nearest_of_polyline(s, i, from, to, moment, s.radius_of(i));
+          is_out_again = nearest && nearest->surface.distance > 0 && was->normal.dot(nearest->surface.normal) < kTurned;
           if (is_out_again) {
             d = nearest->d;
             surface = nearest->surface;
             surface.distance = surface.normal.dot(curve_at(s, i + d).p - surface.point);
           }
-          at.normal = surface.normal;
-          at.force.setZero();
-          // What it was before: of several the one whose normal was nearest.
-          std::size_t best = before_.size();
-          double cosine = -2;
-          for (std::size_t o = next; o < before_.size() && same(before_[o], at, i); ++o) {
-            const double own = before_[o].contact.normal.dot(surface.normal);
-            if (!handed[o - next] && own > cosine) cosine = own, best = o;
-          }
-          if (best < before_.size()) {
-            handed[best - next] = true;
-            const StrandContact& was = before_[best].contact;
-            if (is_inside && !is_out_again) at.normal = was.normal;
-            at.force = turned(was.force, was.normal, at.normal);
-            at.sliding = was.sliding;
-          }
-          double u = i + d;
-          if (u < 0) u += n;  // of a ring
-          const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
-          at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
-          if (b >= bodies.tools)
-            push_along_plane(bodies, body, curve_at(s, i + d).p, s.radius_at(static_cast<std::size_t>(edge), u - edge),
-                             at);
-          if (at.gap > reach) continue;
-          if (contacts_.size() == most_) {
-            ++lost;
-            continue;
-          }
-          at.pair.edge_a = static_cast<std::uint32_t>(edge);
-          at.sa = u - edge;
-          contacts_.push_back({at, i, static_cast<std::uint32_t>(j), 0, j == 0 ? place.bend : 0.0});
         }
+        at.normal = was && is_inside && !is_out_again ? was->normal : surface.normal;
+        if (was) {
+          at.force = turned(was->force, was->normal, at.normal);
+          at.sliding = was->sliding;
+        }
+        double u = i + d;
+        if (u < 0) u += n;  // of a ring
+        const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
+        at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
+        if (b >= bodies.tools)
+          push_along_plane(bodies, body, curve_at(s, i + d).p, s.radius_at(static_cast<std::size_t>(edge), u - edge),
+                           at);
+        if (at.gap > reach) continue;
+        if (contacts_.size() == most_) {
+          ++lost;
+          continue;
+        }
+        at.pair.edge_a = static_cast<std::uint32_t>(edge);
+        at.sa = u - edge;
+        contacts_.push_back({at, i, 0, 0, place.bend});
       }
     }
   }

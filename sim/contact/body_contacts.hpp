@@ -6,19 +6,15 @@
 ///
 ///   u = i + d,  |d| <= 1/2,   distance(u) + kPlaceHold/2 radius d^2 least                      (d in edges)
 ///
-/// so that a sharp body (a wire, an edge of a mesh) is met where it is, while a thread that lies along a body, where
-/// all places are equally near, keeps its contacts evenly at its vertices. What is given away by the second term is at
-/// most kPlaceHold/32 of the radius. Near several sides of a mesh there is one contact for every local minimum of the
-/// distance of the vertex's place, and the nearest of them is looked for along the piece. Of an edge longer than wide
-/// the polyline's own nearest place is one more, where that is deeper than these say: the guards look at polylines, and
-/// what stops a move has to be what is pushed off.
+/// so that a sharp body (a wire) is met where it is, while a thread that lies along a body, where all places are
+/// equally near, keeps its contacts evenly at its vertices. What is given away by the second term is at most
+/// kPlaceHold/32 of the radius.
 ///
 /// All is said of one moment of the step: bodies are as far on their way as the strands (Bodies::at). The normal is the
-/// gradient of the distance; a place that has come inside the solid takes that of its polyline, where this is still
-/// outside and longer than wide (of a cone only where the two have turned away from each other), else it keeps the
-/// normal that it had.
-/// Planes are left out: there neither the normal nor the places of contact change, and forces stay in the thread's band
-/// (constraint.hpp).
+/// gradient of the distance; a place that has come inside the solid keeps the normal that it had, but of a cone takes
+/// that of its polyline, where this is still outside and has turned away from it.
+/// Left out are planes, where neither the normal nor the places of contact change, and forces stay in the thread's band
+/// (constraint.hpp); and meshes, which have a contact of every feature (mesh_contacts.hpp).
 #include <vector>
 
 #include "sim/contact/obstacle.hpp"
@@ -27,13 +23,13 @@
 
 namespace ligature::contact {
 
-/// Identity: strand, body, vertex, number; with a body that deforms strand, body, number, feature (soft_contacts.hpp).
+/// Identity: strand, body, vertex; with a mesh strand, body, number, feature (mesh_contacts.hpp).
 struct BodyContact {
   /// pair = {strand, edge, kNoStrand, body}; normal from the body to the strand, force on the strand
   StrandContact contact;
   std::uint32_t vertex = 0;   ///< whose half edges it is on
-  std::uint32_t number = 0;   ///< of several with one mesh, less than kMostTouches
-  std::uint32_t feature = 0;  ///< of a body that deforms
+  std::uint32_t number = 0;   ///< of a mesh: what kind of feature it belongs to, ...
+  std::uint32_t feature = 0;  ///< ... and which
   /// How much the slope n . dc/du changes along the curve where the contact is; the place moves by minus what the slope
   /// changes over this. 0: it stays [mm / edge^2]
   double bend = 0;
@@ -51,17 +47,17 @@ class BodyContacts {
  public:
   explicit BodyContacts(std::size_t most_contacts);
 
-  /// What was known when the step began: cleared by the caller, then filled in ascending order of strand, body, vertex,
-  /// number. Only identity, normal and force are read.
+  /// What was known when the step began: cleared by the caller, then filled in ascending order of strand, body, vertex.
+  /// Only identity, normal and force are read.
   std::vector<BodyContact>& known() noexcept { return known_; }
   /// Goes back to what was known when the step began.
   void begin() noexcept { contacts_ = known_; }
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
-  /// with their normals. Those that deform are left to SoftContacts. @returns how many did not fit.
+  /// with their normals. Meshes are left to MeshContacts. @returns how many did not fit.
   /// @rt O(vertices * bodies), no allocation
   std::size_t find(const Strand* strands, std::size_t count, const Bodies& bodies, double reach) noexcept;
 
-  /// In ascending order of strand, body, vertex, number.
+  /// In ascending order of strand, body, vertex.
   std::vector<BodyContact>& contacts() noexcept { return contacts_; }
   const std::vector<BodyContact>& contacts() const noexcept { return contacts_; }
 

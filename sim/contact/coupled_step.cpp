@@ -51,7 +51,7 @@ double thickest(const Strand* strands, std::size_t count) {
 CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, std::size_t most_contacts)
     : contacts_(most_vertices, std::min(most_contacts, kMostContacts)),
       body_contacts_(std::max(most_contacts, 4 * most_vertices)),
-      soft_contacts_(std::max(most_contacts, 8 * most_vertices)),
+      mesh_contacts_(std::max(most_contacts, 8 * most_vertices)),
       rings_(kMostRings),
       tools_(kMostToolContacts),
       tissue_contacts_(kMostTissueContacts),
@@ -94,29 +94,34 @@ bool CoupledStep::near(const Strand* strands, std::size_t count, double motion) 
                      [&](const StrandContact& c) { return c.gap < kTouching * diameter || !c.force.isZero(0); });
 }
 
+// Of all bodies whose surface is a mesh, soft ones by what holds them, the furthest in this step.
+double CoupledStep::meshes_travel() const noexcept {
+  double furthest = 0;
+  for (std::size_t b = 0; b < bodies_.count; ++b)
+    if (bodies_.body[b]->surface()) furthest = std::max(furthest, bodies_.body[b]->travel());
+  return furthest;
+}
+
 // A vertex that lay still may be drawn along by one that moves: each is thought to move by some share of the furthest.
 template <class Move>
-std::size_t CoupledStep::find_soft(const Strand* strands, std::size_t count, double reach, double furthest,
-                                   const Move& move) noexcept {
+std::size_t CoupledStep::find_on_meshes(const Strand* strands, std::size_t count, double reach, double furthest,
+                                        const Move& move) noexcept {
   for (std::size_t k = 0; k < count; ++k)
     for (std::size_t i = 0; i < strands[k].vertices; ++i)
       foreseen_[k][i] = std::max(kDrawnAlong * furthest, std::min(furthest, move(k, i)));  // a NaN is as far as any
-  return soft_contacts_.find(strands, count, bodies_, reach, &rings_.passages(), foreseen_.data());
+  return mesh_contacts_.find(strands, count, bodies_, reach, &rings_.passages(), foreseen_.data());
 }
 
 bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bodies& bodies, double motion,
                               const std::vector<double>* moves) noexcept {
   bodies_ = bodies;
   body_contacts_.begin();
-  soft_contacts_.begin();
+  mesh_contacts_.begin();
   const double diameter = thickest(strands, count);
   double furthest = 0;
   tools_.begin(strands, count, bodies_);
-  double carried = 0;  // soft bodies, by what holds them
-  for (std::size_t b = 0; b < bodies.count; ++b) {
-    furthest = std::max(furthest, bodies.body[b]->travel());
-    if (bodies.soft_of(b)) carried = std::max(carried, bodies.body[b]->travel());
-  }
+  for (std::size_t b = 0; b < bodies.count; ++b) furthest = std::max(furthest, bodies.body[b]->travel());
+  const double carried = meshes_travel();
   const double most_move = std::max(kMostMoveDiameters * diameter, kMostMove);
   rings_.follow(strands, bodies_);
   const double most = std::min(motion, most_move);
@@ -128,8 +133,8 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
       tissue_move = std::max(tissue_move, (body.x()[v] - body.start()[v]).squaredNorm());
   });
   tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
-  find_soft(strands, count, tissue_move + carried + kContactReach * diameter, most,
-            [&](std::size_t k, std::size_t i) { return moves ? moves[k][i] : most; });
+  find_on_meshes(strands, count, tissue_move + carried + kContactReach * diameter, most,
+                 [&](std::size_t k, std::size_t i) { return moves ? moves[k][i] : most; });
   tissue_contacts_.find(bodies_, reach_of_tissue(tissue_move, false));
   if (tools_.given_way()) return true;
   for (const Ring& r : rings_.list())
@@ -143,7 +148,7 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
     return c.contact.gap < moved + kTouching * diameter || !c.contact.force.isZero(0);
   };
   return std::any_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), touches) ||
-         std::any_of(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), touches);
+         std::any_of(mesh_contacts_.contacts().begin(), mesh_contacts_.contacts().end(), touches);
 }
 
 bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept {
@@ -151,20 +156,20 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
   if (look(from, count, trial_of_.data(), bodies, {.at = ObstacleLook::At::others}).found > 0) return false;
   bodies.at = 1;
   body_contacts_.find(to, count, bodies, 0);
-  soft_contacts_.find(to, count, bodies, 0);
+  mesh_contacts_.find(to, count, bodies, 0);
   const auto apart = [](const BodyContact& c) { return c.contact.gap >= 0; };
   return std::all_of(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), apart) &&
-         std::all_of(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), apart);
+         std::all_of(mesh_contacts_.contacts().begin(), mesh_contacts_.contacts().end(), apart);
 }
 
 // In how many parts bodies move, each linearised anew, so that none is past a strand in one.
 int CoupledStep::body_parts(const Strand* strands) const noexcept {
   double parts = 0;
-  for (const BodyContact& c : body_contacts_.contacts()) {
+  visit_rigid([&](const BodyContact& c) {
     const Obstacle& body = *bodies_.body[c.contact.pair.edge_b];
     const Strand& strand = strands[c.contact.pair.strand_a];
     parts = std::max(parts, body.travel() / (kBodyPart * (body.half_thickness() + strand.least_radius())));
-  }
+  });
   return static_cast<int>(std::ceil(std::min(parts, 1e3)));
 }
 
@@ -172,6 +177,13 @@ template <class Visit>
 void CoupledStep::visit_soft(const Visit& visit) const noexcept {
   for (std::size_t b = 0; b < bodies_.count; ++b)
     if (SoftBody* const body = bodies_.soft_of(b)) visit(*body);
+}
+
+template <class Visit>
+void CoupledStep::visit_rigid(const Visit& visit) const noexcept {
+  std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), visit);
+  for (const BodyContact& c : mesh_contacts_.contacts())
+    if (is_rigid(c.contact)) visit(c);
 }
 
 std::uint32_t CoupledStep::number_of(const SoftBody& body) const noexcept {
@@ -186,8 +198,8 @@ void CoupledStep::visit_contacts(const Visit& visit) noexcept {
   for (std::size_t j = 0; j < between.size(); ++j) visit(between[j], Row{j, Row::Of::strands});
   std::vector<BodyContact>& with = body_contacts_.contacts();
   for (std::size_t j = 0; j < with.size(); ++j) visit(with[j].contact, Row{j, Row::Of::body});
-  std::vector<BodyContact>& on_soft = soft_contacts_.contacts();
-  for (std::size_t j = 0; j < on_soft.size(); ++j) visit(on_soft[j].contact, Row{j, Row::Of::soft});
+  std::vector<BodyContact>& on_mesh = mesh_contacts_.contacts();
+  for (std::size_t j = 0; j < on_mesh.size(); ++j) visit(on_mesh[j].contact, Row{j, Row::Of::mesh});
   std::vector<StrandContact>& in = rings_.contacts();
   for (std::size_t j = 0; j < in.size(); ++j) visit(in[j], Row{j, Row::Of::ring});
   std::vector<StrandContact>& along = rings_.struts();
@@ -347,7 +359,7 @@ double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
   for (const BodyContact& c : body_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
-  for (const BodyContact& c : soft_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
+  for (const BodyContact& c : mesh_contacts_.contacts()) worst = std::max(worst, -c.contact.gap);
   for (const StrandContact& c : rings_.contacts()) worst = std::max(worst, -c.gap);
   for (const StrandContact& c : rings_.struts()) worst = std::max(worst, -c.gap);
   for (const BodyContact& c : tools_.contacts()) worst = std::max(worst, -c.contact.gap);
@@ -394,7 +406,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     q[0] = left - (on_soft && c.gap < 0 ? (1 - recovered_) * c.gap : 0.0);
     f = axes.transpose() * c.force;
     const bool at_point =
-        row.of == Row::Of::soft && soft_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
+        row.of == Row::Of::mesh && mesh_contacts_.contacts()[row.contact].vertex == strands[c.pair.strand_a].point;
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
              : row.of == Row::Of::strut        ? 0.0
              : row.of == Row::Of::tool         ? settings.tool_friction
@@ -455,7 +467,9 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
   // Wound round a body many contacts slide as one, held by the thread's drag alone: nothing else solves that.
-  if (std::all_of(rows_.begin(), rows_.end(), [](const Row& row) { return row.of == Row::Of::body; }))
+  if (std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
+        return row.of == Row::Of::body || (row.of == Row::Of::mesh && is_rigid(contact_of(row)));
+      }))
     cone.interior_contacts = kInteriorOnBodies;
   const ConeOutcome solved = solver_.solve(last_problem(), cone, force_.data());
   out.cone_iterations += solved.iterations;
@@ -628,7 +642,7 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     const double pressed = c.normal.dot(c.force);
     if (!(pressed > 0) || !(b.bend > 0)) return;
     const Strand& s = strands[c.pair.strand_a];
-    const double hold = bodies_.soft_of(c.pair.edge_b) ? kFaceHold : kPlaceHold;
+    const double hold = bodies_.body[c.pair.edge_b]->surface() ? kFaceHold : kPlaceHold;
     const double sharp = std::max(0.0, 1 - hold * s.radius / b.bend);
     const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
@@ -645,7 +659,7 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
     level(c.pair.strand_b, c.pair.edge_b, c.sb, c.glide_b);
   }
   std::for_each(body_contacts_.contacts().begin(), body_contacts_.contacts().end(), stiffen);
-  std::for_each(soft_contacts_.contacts().begin(), soft_contacts_.contacts().end(), stiffen);
+  std::for_each(mesh_contacts_.contacts().begin(), mesh_contacts_.contacts().end(), stiffen);
 }
 
 // A thread that slides round a body takes the contacts' normals along: their forces turn with it, and what these forces
@@ -655,12 +669,12 @@ void CoupledStep::stiffen_places(ThreadSystem* systems, const Strand* strands) c
 // method creeps. So both are left out, as far as contacts and not bending bear what tension presses inwards with.
 void CoupledStep::let_slide(ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept {
   for (std::size_t k = 0; k < count; ++k) std::fill_n(pressed_[k].begin(), strands[k].vertices, Vector3d::Zero());
-  for (const BodyContact& b : body_contacts_.contacts()) {
+  visit_rigid([&](const BodyContact& b) {
     const StrandContact& c = b.contact;
     const Blend at = blend_of(c, strands[c.pair.strand_a], c.pair.edge_a, c.sa);
     const Vector3d force = c.normal.dot(c.force) * c.normal;
     for (std::size_t j = 0; j < 3; ++j) pressed_[c.pair.strand_a][at.vertex[j]] += at.weight[j] * force;
-  }
+  });
   struct Bend {
     double share = 0;       // of what tension presses the vertex inwards with, that contacts bear
     Vector3d out{0, 0, 0};  // unit, away from the bend's inner side
@@ -817,7 +831,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                   StageWatch stage) noexcept {
   strands_ = strands;
   stops_.begin(strands, count);
-  stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), soft_contacts_.contacts(), tools_.contacts(),
+  stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), mesh_contacts_.contacts(), tools_.contacts(),
                 tissue_contacts_.contacts());
   CoupledOutcome out;
   const double diameter = thickest(strands, count);
@@ -840,8 +854,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double motion = parts > 0 ? 0.0 : 1.0;
   double body_furthest = 0;
   for (std::size_t b = 0; b < bodies_.count; ++b) body_furthest = std::max(body_furthest, bodies_.body[b]->travel());
-  double carried = 0;  // soft bodies, by what holds them
-  visit_soft([&](const SoftBody& body) { carried = std::max(carried, bodies_.body[number_of(body)]->travel()); });
+  const double carried = meshes_travel();
   const double body_reach = most_move + (parts > 1 ? body_furthest / parts : body_furthest) + kContactReach * diameter;
   const double tool_reach = 2 * most_move + tools_.furthest() / std::max(parts, 1);
   // What fraction of the prescribed motion will be made after the next linearisation.
@@ -886,18 +899,18 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       // Moves become shorter; one that does not after all is cut short before anything meets that was not looked at.
       const double likely = kLikelyMove * std::max(moved_, soft_moved_), led = asked_from(motion) - motion;
       const double body_near = std::min(body_reach, likely + led * body_furthest + kContactReach * diameter);
-      stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
+      stops_.recall(mesh_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
       const double tool_near = std::min(tool_reach, likely + led * tools_.furthest() + kContactReach * diameter);
       if (body_contacts_.find(strands, count, bodies_, body_near) > 0) out.overflow = true;
-      const double soft_near = kLikelyMove * soft_moved_ + led * carried + kContactReach * diameter;
+      const double mesh_near = kLikelyMove * soft_moved_ + led * carried + kContactReach * diameter;
       const std::size_t lost =
-          find_soft(strands, count, std::min(soft_near, body_reach), std::min(likely, most_move),
-                    [&](std::size_t k, std::size_t i) { return kLikelyMove * systems[k].step_of(i).norm(); });
+          find_on_meshes(strands, count, std::min(mesh_near, body_reach), std::min(likely, most_move),
+                         [&](std::size_t k, std::size_t i) { return kLikelyMove * systems[k].step_of(i).norm(); });
       if (lost > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
       const double soft_likely = std::min(kLikelyMove * soft_moved_, kMostMove);
       if (tissue_contacts_.find(bodies_, reach_of_tissue(soft_likely, true)) > 0) out.overflow = true;
-      stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), soft_contacts_.contacts(), tools_.contacts(),
+      stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), mesh_contacts_.contacts(), tools_.contacts(),
                     tissue_contacts_.contacts());
     }
     tools_.clear_forces();
@@ -931,7 +944,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (!out.finite) break;
     const double left = std::max(worst.force, worst.multiplier);
     const double in_knots = find_knots(systems, strands, count);
-    const bool on_bodies = !among_tissue && !body_contacts_.contacts().empty() && !strands_press();
+    bool by_bodies = false;
+    visit_rigid([&](const BodyContact&) { by_bodies = true; });
+    const bool on_bodies = !among_tissue && by_bodies && !strands_press();
     const bool by_moves = among_tissue || on_bodies;
     // Forces between strands are as exact as the cone problem was solved.
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;
@@ -1187,7 +1202,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     went_back_ = went_back ? went_back_ + 1 : 0;
     led_ = went_back_ > kMostBack ? std::max(kLedAgain * led_, kLeastLed) : std::min(1.0, 2 * led_);
   }
-  stops_.recall(soft_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
+  stops_.recall(mesh_contacts_.contacts(), tools_.contacts(), tissue_contacts_.contacts());
   visit_contacts([&](const StrandContact& c, const Row&) {
     if (c.force.norm() > (1 - 1e-9) * kMostStrandForce) out.gave_way = true;
   });

@@ -27,9 +27,9 @@
 #include "sim/contact/continuous.hpp"
 #include "sim/contact/coupling.hpp"
 #include "sim/contact/jams.hpp"
+#include "sim/contact/mesh_contacts.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
-#include "sim/contact/soft_contacts.hpp"
 #include "sim/contact/soft_coupling.hpp"
 #include "sim/contact/stops.hpp"
 #include "sim/contact/strand_contacts.hpp"
@@ -129,15 +129,15 @@ class CoupledStep {
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
   /// With bodies that deform; known from step to step, begun by near_bodies(). Whoever ends a step calls remember().
-  SoftContacts& softs() noexcept { return soft_contacts_; }
-  const SoftContacts& softs() const noexcept { return soft_contacts_; }
+  MeshContacts& on_meshes() noexcept { return mesh_contacts_; }
+  const MeshContacts& on_meshes() const noexcept { return mesh_contacts_; }
   /// What is carried from step to step.
   void add_to(StateHash& hash) const noexcept {
     contacts_.add_to(hash);
     rings_.add_to(hash);
     tools_.add_to(hash);
     tissue_contacts_.add_to(hash);
-    soft_contacts_.add_to(hash);
+    mesh_contacts_.add_to(hash);
     stops_.add_to(hash);
     hash.add(drag_);
     hash.add(knot_drag_);
@@ -152,8 +152,8 @@ class CoupledStep {
 
  private:
   struct Row {
-    enum class Of : std::uint8_t { strands, body, soft, ring, strut, tool, tissue };
-    std::size_t contact = 0;  ///< in contacts_, body_contacts_, soft_contacts_, rings_, tools_ or tissue_contacts_
+    enum class Of : std::uint8_t { strands, body, mesh, ring, strut, tool, tissue };
+    std::size_t contact = 0;  ///< in contacts_, body_contacts_, mesh_contacts_, rings_, tools_ or tissue_contacts_
     Of of = Of::strands;
   };
   static Tools::By touched_by(const Row& row) noexcept {
@@ -164,7 +164,7 @@ class CoupledStep {
     if (row.of == Row::Of::strands) return contacts_.contacts()[row.contact];
     if (row.of == Row::Of::tissue) return tissue_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::body) return body_contacts_.contacts()[row.contact].contact;
-    if (row.of == Row::Of::soft) return soft_contacts_.contacts()[row.contact].contact;
+    if (row.of == Row::Of::mesh) return mesh_contacts_.contacts()[row.contact].contact;
     if (row.of == Row::Of::strut) return rings_.struts()[row.contact];
     return row.of == Row::Of::ring ? rings_.contacts()[row.contact] : tools_.contacts()[row.contact].contact;
   }
@@ -174,6 +174,11 @@ class CoupledStep {
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
   void visit_soft(const Visit& visit) const noexcept;
+  /// visit(contact) for those with rigid bodies, meshes last.
+  template <class Visit>
+  void visit_rigid(const Visit& visit) const noexcept;
+  bool is_rigid(const StrandContact& c) const noexcept { return !bodies_.soft_of(c.pair.edge_b); }
+  double meshes_travel() const noexcept;
   void add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept;
   void turn_with_rims() noexcept;
   void pull_rims(ThreadSystem* systems) noexcept;
@@ -210,15 +215,15 @@ class CoupledStep {
   /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).
   /// @param furthest bound on all of them [mm]. @returns how many did not fit
   template <class Move>
-  std::size_t find_soft(const Strand* strands, std::size_t count, double reach, double furthest,
-                        const Move& move) noexcept;
+  std::size_t find_on_meshes(const Strand* strands, std::size_t count, double reach, double furthest,
+                             const Move& move) noexcept;
   int body_parts(const Strand* strands) const noexcept;
   void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
 
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
   BodyContacts body_contacts_;
-  SoftContacts soft_contacts_;
+  MeshContacts mesh_contacts_;
   Rings rings_;
   Tools tools_;
   TissueContacts tissue_contacts_;

@@ -22,11 +22,10 @@ constexpr double kFolded = 1e-9;      // 1 + cosine between the normals of neigh
 constexpr double kOnSurface = 1e-12;  // a distance whose direction is rounding [mm]
 
 // The nearest first; a place that is there already is not listed twice.
-void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found, std::size_t most = kMostMinima) {
+void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found) {
   for (const TriangleMesh::Nearest& other : out)
-    if ((other.point - found.point).squaredNorm() < kSamePlace * kSamePlace && std::abs(other.s - found.s) < 1e-9)
-      return;
-  if (out.size() == most) {
+    if ((other.point - found.point).squaredNorm() < kSamePlace * kSamePlace) return;
+  if (out.size() == kMostMinima) {
     if (!(found.distance < out.back().distance)) return;
     out.back() = found;
   } else {
@@ -382,7 +381,7 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, const Vector3d& q
   return out;
 }
 
-void TriangleMesh::minima(const Vector3d& p, double within, Minima& out, std::size_t most) const noexcept {
+void TriangleMesh::minima(const Vector3d& p, double within, Minima& out) const noexcept {
   out.clear();
   for_near(p, p, within, [&](std::uint32_t t) {
     const OnTriangle on = closest(p, corner(t, 0), corner(t, 1), corner(t, 2));
@@ -399,34 +398,8 @@ void TriangleMesh::minima(const Vector3d& p, double within, Minima& out, std::si
     } else if (d.dot(face_normals_[t]) <= 0) {
       return;
     }
-    insert(out, {size, on.point, d / size, 0, true, t}, most);
-    if (out.size() == most) within = out.back().distance;
-  });
-}
-
-void TriangleMesh::minima(const Vector3d& p, const Vector3d& q, double within, Minima& out) const noexcept {
-  out.clear();
-  const Vector3d along = q - p;
-  const double square = std::max(along.squaredNorm(), 1e-300);
-  for_near(p.cwiseMin(q), p.cwiseMax(q), within, [&](std::uint32_t t) {
-    for (std::size_t k = 0; k < 3; ++k) {
-      const std::uint32_t v = triangles_[t][k];
-      if (owners_[v] == t) {
-        const double s = along.dot(vertices_[v] - p) / square;
-        const Vector3d d = p + s * along - vertices_[v];
-        const double size = d.norm();
-        if (s > 0 && s < 1 && size <= within && size > kOnSurface && beyond_vertex(v, d, kConeSeam))
-          insert(out, {size, vertices_[v], d / size, s, true, t});
-      }
-      if (neighbours_[t][k] < t) continue;
-      const TwoPlaces both = closest_places(p, q, corner(t, k), corner(t, k + 1));
-      if (!both.inside) continue;
-      const Vector3d on = corner(t, k) + both.t * (corner(t, k + 1) - corner(t, k));
-      const Vector3d d = p + both.s * along - on;
-      const double size = d.norm();
-      if (size <= within && size > kOnSurface && beyond_edge(t, k, d, kConeSeam))
-        insert(out, {size, on, d / size, both.s, true, t});
-    }
+    insert(out, {size, on.point, d / size, 0, true, t});
+    if (out.size() == kMostMinima) within = out.back().distance;
   });
 }
 

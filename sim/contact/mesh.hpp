@@ -1,7 +1,6 @@
 #pragma once
 /// A closed triangle mesh as a body's surface, rigid or deforming: nearest points, with the side they are seen from,
-/// and the places where a point or a segment has a distance of its own (a local minimum), each of which may become a
-/// contact.
+/// and the places where a point has a distance of its own (a local minimum), each of which may become a contact.
 ///
 /// A nearest point lies inside a face, on an edge or on a vertex, its feature. It is a local minimum of the distance
 /// where the direction to it lies in the normal cone of the feature: along the face's normal; for an edge beyond both
@@ -63,10 +62,8 @@ class TriangleMesh {
   Nearest nearest(const Vector3d& p, const Vector3d& q, double within) const noexcept;
 
   using Minima = FixedVector<Nearest, kMostMinima>;
-  /// The local minima of the distance of a point outside, the nearest first, `most` at most. @rt no allocation
-  void minima(const Vector3d& p, double within, Minima& out, std::size_t most = kMostMinima) const noexcept;
-  /// Those of a segment that lie inside it: against edges and vertices of the mesh.
-  void minima(const Vector3d& p, const Vector3d& q, double within, Minima& out) const noexcept;
+  /// The local minima of the distance of a point outside, the nearest first. @rt no allocation
+  void minima(const Vector3d& p, double within, Minima& out) const noexcept;
 
   const Vector3d& low() const noexcept { return low_; }
   const Vector3d& high() const noexcept { return high_; }

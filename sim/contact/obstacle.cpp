@@ -273,7 +273,7 @@ Obstacle::Surface Obstacle::local(const Vector3d& p, const Vector3d& q, double w
 
 Obstacle::Surface Obstacle::nearest(const Vector3d& p, double within, double at) const noexcept {
   const bool turns = shape_ == Shape::cone;
-  const Vector3d there = turns ? shift_ : Vector3d(shift_ - (1 - at) * moved_);
+  const Vector3d there = turns ? shift_ : shift(at);
   Surface out = turns ? of_cone(p - there, at) : local(p - there, within);
   out.point += there;
   return out;
@@ -281,7 +281,7 @@ Obstacle::Surface Obstacle::nearest(const Vector3d& p, double within, double at)
 
 Obstacle::Surface Obstacle::nearest(const Vector3d& p, const Vector3d& q, double within, double at) const noexcept {
   const bool turns = shape_ == Shape::cone;
-  const Vector3d there = turns ? shift_ : Vector3d(shift_ - (1 - at) * moved_);
+  const Vector3d there = turns ? shift_ : shift(at);
   Surface out = turns ? of_cone(p - there, q - there, at) : local(p - there, q - there, within);
   out.point += there;
   return out;
@@ -301,11 +301,6 @@ double Obstacle::box_distance(const Vector3d& low, const Vector3d& high) const n
   const Vector3d own_low = (mesh_ ? mesh_->low() : low_) + start.cwiseMin(shift_);
   const Vector3d own_high = (mesh_ ? mesh_->high() : high_) + start.cwiseMax(shift_);
   return (low - own_high).cwiseMax(own_low - high).cwiseMax(0.0).norm();
-}
-
-void Obstacle::minima(const Vector3d& p, double within, TriangleMesh::Minima& out, std::size_t most) const noexcept {
-  mesh_->minima(p - shift_, within, out, most);
-  for (TriangleMesh::Nearest& m : out) m.point += shift_;
 }
 
 void Obstacle::add_to(StateHash& hash) const noexcept {

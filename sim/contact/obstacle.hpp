@@ -12,8 +12,6 @@
 
 namespace ligature::contact {
 
-inline constexpr std::size_t kMostTouches = 3;  ///< of a vertex with one mesh
-
 class Obstacle {
  public:
   enum class Shape : std::uint8_t { plane, sphere, cylinder, capsule, mesh, cone };
@@ -32,8 +30,8 @@ class Obstacle {
   static Obstacle soft(const TriangleMesh& surface);
 
   Shape shape() const noexcept { return shape_; }
-  /// How many places of touch a vertex can have that are counted by vertex: with a body that deforms none.
-  std::size_t most_touches() const noexcept { return shape_ != Shape::mesh ? 1 : own_mesh_ ? kMostTouches : 0; }
+  /// Of a mesh, as it was before it moved, else null. One that deforms may have done so since: SoftBody::surface().
+  const TriangleMesh* surface() const noexcept { return mesh_; }
 
   /// Begins a step: by how far it moves in this one.
   void move(const Vector3d& by) noexcept { moved_ = by, shift_ += by; }
@@ -66,6 +64,8 @@ class Obstacle {
   double most_against(const Vector3d& p, const Vector3d& d, const Vector3d& q, const Vector3d& e, double at,
                       double part, double near) const noexcept;
   const Vector3d& shift() const noexcept { return shift_; }  ///< since the beginning
+  /// Likewise when it has made the fraction `at` of the step's motion. @pre it does not turn
+  Vector3d shift(double at) const noexcept { return shift_ - (1 - at) * moved_; }
 
   /// Of a plane: the unit normal, and normal . x of its surface.
   const Vector3d& normal() const noexcept { return normal_; }
@@ -86,8 +86,6 @@ class Obstacle {
   /// Negative inside: a centreline there has passed through the surface.
   double signed_distance(const Vector3d& p) const noexcept { return nearest(p).distance; }
 
-  /// Of a mesh, the local minima of the distance of a point outside, the nearest first. @pre Shape::mesh
-  void minima(const Vector3d& p, double within, TriangleMesh::Minima& out, std::size_t most) const noexcept;
   /// Half of how thick it is where it is thinnest, as far as that is known [mm]; of a mesh 0.
   double half_thickness() const noexcept { return std::min(radius_, radius_to_); }
 

@@ -16,33 +16,31 @@ void World::State::recall_bodies() noexcept {
   known.clear();
   for (std::uint32_t k = 0; k < threads.size(); ++k)
     for (std::uint32_t b = 0; b < bodies.size(); ++b) {
-      if (bodies[b]->shape() == contact::Obstacle::Shape::plane) continue;
-      for (std::uint32_t i = 0; i < threads[k].x0.size(); ++i)
-        for (std::uint32_t number = 0; number < bodies[b]->most_touches(); ++number) {
-          Memory& m = memory[slot_of(group_of(b) + number, threads[k], i)];
-          if (m.live && known.size() < known.capacity()) {
-            contact::BodyContact c;
-            c.contact.pair = {k, 0, contact::kNoStrand, b};
-            c.contact.normal = m.normal;
-            c.contact.force = m.force;
-            c.vertex = i;
-            c.number = number;
-            known.push_back(c);
-          }
-          m = {};
+      if (bodies[b]->shape() == contact::Obstacle::Shape::plane || bodies[b]->surface()) continue;
+      for (std::uint32_t i = 0; i < threads[k].x0.size(); ++i) {
+        Memory& m = memory[slot_of(group_of(b), threads[k], i)];
+        if (m.live && known.size() < known.capacity()) {
+          contact::BodyContact c;
+          c.contact.pair = {k, 0, contact::kNoStrand, b};
+          c.contact.normal = m.normal;
+          c.contact.force = m.force;
+          c.vertex = i;
+          known.push_back(c);
         }
+        m = {};
+      }
     }
 }
 
 void World::State::remember_bodies(StepReport& report) noexcept {
   for (const contact::BodyContact& b : coupled[0].bodies().contacts()) {
     const contact::StrandContact& c = b.contact;
-    memory[slot_of(group_of(c.pair.edge_b) + b.number, threads[c.pair.strand_a], b.vertex)] = {c.force, c.normal, true};
+    memory[slot_of(group_of(c.pair.edge_b), threads[c.pair.strand_a], b.vertex)] = {c.force, c.normal, true};
     if (!c.force.isZero(0)) ++report.contacts;
     report.worst_penetration_mm = std::max(report.worst_penetration_mm, -c.gap);
   }
-  coupled[0].softs().remember();
-  for (const contact::BodyContact& b : coupled[0].softs().contacts()) {
+  coupled[0].on_meshes().remember();
+  for (const contact::BodyContact& b : coupled[0].on_meshes().contacts()) {
     if (b.contact.kind == contact::StrandContact::Kind::stop) continue;
     if (!b.contact.force.isZero(0)) ++report.contacts;
     report.worst_penetration_mm = std::max(report.worst_penetration_mm, -b.contact.gap);

@@ -63,7 +63,7 @@ void World::State::apply_schedule() noexcept {
 void World::State::add_obstacle(contact::Obstacle body, const ObstacleParams& p) {
   const auto index = static_cast<std::uint32_t>(obstacles.size());
   const std::size_t group = slot_groups.size();
-  slot_groups.resize(group + body.most_touches(), index);
+  slot_groups.resize(group + (body.surface() ? 0 : 1), index);
   obstacles.push_back({.body = std::move(body),
                        .velocity = to_eigen(p.velocity),
                        .from_s = p.from_s,

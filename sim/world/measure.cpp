@@ -148,7 +148,7 @@ std::vector<ContactMeasure> World::contacts() const {
     out.push_back(m);
   };
   for (const contact::BodyContact& c : s.coupled[0].bodies().contacts()) add(c.contact);
-  for (const contact::BodyContact& c : s.coupled[0].softs().contacts()) add(c.contact);
+  for (const contact::BodyContact& c : s.coupled[0].on_meshes().contacts()) add(c.contact);
   for (const contact::StrandContact& c : s.coupled[0].rings().contacts()) add(c);
   for (const contact::StrandContact& c : s.coupled[0].contacts().contacts()) add(c);
   return out;
@@ -215,7 +215,7 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
     sum -= c.force;
     m.contact_force_most = std::max(m.contact_force_most, c.force.norm());
   };
-  for (const contact::BodyContact& c : s.coupled[0].softs().contacts()) add(c.contact);
+  for (const contact::BodyContact& c : s.coupled[0].on_meshes().contacts()) add(c.contact);
   for (const contact::StrandContact& c : s.coupled[0].rings().contacts()) add(c);
   m.contact_force = from_eigen(sum);
   const contact::Tools& tools = s.coupled[0].tools();

@@ -200,7 +200,7 @@ void World::State::pierce(StepReport& report) noexcept {
       if (rings.add(r)) report.flags |= step_pierced;
       continue;
     }
-    const auto& touches = coupled[0].softs().contacts();
+    const auto& touches = coupled[0].on_meshes().contacts();
     // Of several places about the point the one that it presses most.
     const contact::BodyContact* most = nullptr;
     for (const contact::BodyContact& b : touches)

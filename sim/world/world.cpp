@@ -83,7 +83,7 @@ void World::State::solve_together(StepReport& report) noexcept {
     for (Thread& t : threads) restore(t, report);
     for (std::uint32_t k = 0; k < threads.size(); ++k) coupled[0].contacts().forget(k);
     coupled[0].bodies().contacts().clear();
-    coupled[0].softs().clear();
+    coupled[0].on_meshes().clear();
     coupled[0].tools().contacts().clear();
     coupled[0].tissues().contacts().clear();
     coupled[0].stops().clear();

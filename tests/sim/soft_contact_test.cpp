@@ -140,7 +140,7 @@ struct Bench {
   void step() {
     thread.x0 = thread.state.x;
     const Strand s = strand();
-    coupled.softs().remember();
+    coupled.on_meshes().remember();
     coupled.near(&s, 1, 1.0);
     coupled.near_bodies(&s, 1, {&body_list, 1, 0, &soft_list}, 1.0);
     const StepProblem problem{&thread.model, &thread.x0, &thread.state, &thread.drive, nullptr, 0};
@@ -181,7 +181,7 @@ TEST(SoftBody, GivesWayByWhatTheThreadPullsOverItsStiffness) {
   EXPECT_NEAR(b.body.displacement().z(), -2 * kPull / kSpring, 1e-5 * kPull / kSpring);
   EXPECT_NEAR(b.body.displacement().y(), 0, 1e-9);
   Vector3d on_thread = Vector3d::Zero();
-  for (const BodyContact& c : b.coupled.softs().contacts()) on_thread += c.contact.force;
+  for (const BodyContact& c : b.coupled.on_meshes().contacts()) on_thread += c.contact.force;
   EXPECT_NEAR((on_thread + b.body.contact_force()).norm(), 0, 1e-9 * kPull);
   EXPECT_NEAR(on_thread.z(), 2 * kPull, 1e-3 * kPull);
   EXPECT_GT(b.nearest(), 0.05 * (1 - 0.02));

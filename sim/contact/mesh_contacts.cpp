@@ -1,4 +1,4 @@
-#include "sim/contact/soft_contacts.hpp"
+#include "sim/contact/mesh_contacts.hpp"
 
 #include <algorithm>
 #include <array>
@@ -31,12 +31,13 @@ double place_of(const BodyContact& c) {
 // Half an edge on either side of a vertex: less at the end of an open strand, or where a passage begins.
 struct Piece {
   const Strand& strand;
+  const Vector3d& there;  // where the body is: places are seen from it
   std::uint32_t vertex;
   double first = -0.5, last = 0.5;
   bool begins = false, ends = false;  // there, nothing beside it goes on
   Vector3d from, to, in, out;         // places of the curve, and its slopes there
 
-  Piece(const Strand& s, std::uint32_t i) : strand(s), vertex(i) {
+  Piece(const Strand& s, std::uint32_t i, const Vector3d& origin) : strand(s), there(origin), vertex(i) {
     if (!s.closed && i == 0) first = 0, begins = true;
     if (!s.closed && i + 1 == s.vertices) last = 0, ends = true;
   }
@@ -55,7 +56,11 @@ struct Piece {
     const CurvePoint a = at(first), b = at(last);
     from = a.p, in = a.d1, to = b.p, out = b.d1;
   }
-  CurvePoint at(double d) const { return curve_at(strand, vertex + d); }
+  CurvePoint at(double d) const {
+    CurvePoint c = curve_at(strand, vertex + d);
+    c.p -= there;
+    return c;
+  }
   struct Place {
     std::uint32_t edge;
     double s;
@@ -99,16 +104,16 @@ double along_segment(const Vector3d& x, const Vector3d& p, const Vector3d& edge)
 
 }  // namespace
 
-SoftContacts::SoftContacts(std::size_t most_contacts) : most_(most_contacts) {
+MeshContacts::MeshContacts(std::size_t most_contacts) : most_(most_contacts) {
   for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
 }
 
-void SoftContacts::remember() noexcept {
+void MeshContacts::remember() noexcept {
   known_ = contacts_;
   while (!known_.empty() && known_.back().contact.kind == StrandContact::Kind::stop) known_.pop_back();
 }
 
-std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double least_reach,
+std::size_t MeshContacts::find(const Strand* strands, std::size_t count, const Bodies& bodies, double least_reach,
                                const std::vector<Passage>* passages, const std::vector<double>* moves) noexcept {
   while (!contacts_.empty() && contacts_.back().contact.kind == StrandContact::Kind::stop) contacts_.pop_back();
   before_.swap(contacts_);
@@ -116,10 +121,12 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
   std::size_t lost = 0;
   for (std::uint32_t k = 0; k < count; ++k)
     for (std::uint32_t b = 0; b < bodies.count; ++b) {
+      const Obstacle& body = *bodies.body[b];
+      if (!body.surface()) continue;
       const SoftBody* const soft = bodies.soft_of(b);
-      if (!soft) continue;
       const Strand& s = strands[k];
-      const TriangleMesh& mesh = soft->surface();
+      const TriangleMesh& mesh = soft ? soft->surface() : *body.surface();
+      const Vector3d there = soft ? Vector3d(0, 0, 0) : body.shift(bodies.at);
       Ball clear;
       for (std::uint32_t i = 0; i < s.vertices; ++i) {
         // The curve stays among its control points.
@@ -128,10 +135,10 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         const Vector3d &before = s.x[left], &behind = s.x[right];
         const double reach = least_reach + (moves ? std::max({moves[k][left], moves[k][i], moves[k][right]}) : 0.0);
         const double thick = std::max(s.thickest(i > 0 ? i - 1 : s.edges() - 1), s.thickest(i < s.edges() ? i : i - 1));
-        if (bodies.body[b]->box_distance(before.cwiseMin(s.x[i]).cwiseMin(behind),
-                                         before.cwiseMax(s.x[i]).cwiseMax(behind)) > thick + reach)
+        if (body.box_distance(before.cwiseMin(s.x[i]).cwiseMin(behind), before.cwiseMax(s.x[i]).cwiseMax(behind)) >
+            thick + reach)
           continue;
-        Piece piece(s, i);
+        Piece piece(s, i, there);
         if (passages)
           for (const Passage& p : *passages)
             if (p.strand == k && p.body == b) piece.leave(p);
@@ -140,9 +147,10 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         const auto halts = [&](double d) {
           return (piece.begins && d == piece.first) || (piece.ends && d == piece.last);
         };
-        const Vector3d low = piece.from.cwiseMin(piece.to).cwiseMin(s.x[i]);
-        const Vector3d high = piece.from.cwiseMax(piece.to).cwiseMax(s.x[i]);
-        if (bodies.body[b]->box_distance(low, high) > thick + reach) continue;
+        const Vector3d corner = s.x[i] - there;  // of the polyline
+        const Vector3d low = piece.from.cwiseMin(piece.to).cwiseMin(corner);
+        const Vector3d high = piece.from.cwiseMax(piece.to).cwiseMax(corner);
+        if (body.box_distance(low + there, high + there) > thick + reach) continue;
 
         double least = 0;  // gap of all in this piece, where they are deep
         const auto take = [&](double d, const Vector3d& way, double distance, double bend, StrandFeature kind,
@@ -169,8 +177,8 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
         // Rounding of a gap must not decide.
         const double most = (1 + 1e-12) * (thick + reach);
         mesh.for_each_near(low, high, thick + reach, [&](std::uint32_t t) {
-          const TriangleMesh::Triangle& corner = mesh.triangle(t);
-          const std::array<Vector3d, 3> x{mesh.vertex(corner[0]), mesh.vertex(corner[1]), mesh.vertex(corner[2])};
+          const TriangleMesh::Triangle& v = mesh.triangle(t);
+          const std::array<Vector3d, 3> x{mesh.vertex(v[0]), mesh.vertex(v[1]), mesh.vertex(v[2])};
           // The leaves of the hierarchy hold several.
           const Vector3d own_low = x[0].cwiseMin(x[1]).cwiseMin(x[2]), own_high = x[0].cwiseMax(x[1]).cwiseMax(x[2]);
           if (TriangleMesh::box_gap(low, high, own_low, own_high) > most * most) return;
@@ -187,15 +195,15 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
           };
           double d = 0;
           for (std::size_t e = 0; e < 3; ++e) {
-            if (mesh.owner(corner[e]) == t && may_turn(e, e) &&
+            if (mesh.owner(v[e]) == t && may_turn(e, e) &&
                 least_at(
                     piece, [&](const Vector3d& c, const Vector3d& along) { return (c - x[e]).dot(along); }, d)) {
               const CurvePoint c = piece.at(d);
               const Vector3d way = c.p - x[e];
               const double distance = way.norm();
-              if (distance > 0 && mesh.beyond_vertex(corner[e], way / distance, kConeSlack))
+              if (distance > 0 && mesh.beyond_vertex(v[e], way / distance, kConeSlack))
                 take(d, way / distance, distance, (way.dot(c.d2) + c.d1.squaredNorm()) / distance,
-                     StrandFeature::vertex, corner[e], {t, Vector3d::Unit(static_cast<Eigen::Index>(e))});
+                     StrandFeature::vertex, v[e], {t, Vector3d::Unit(static_cast<Eigen::Index>(e))});
             }
             const std::size_t f = (e + 1) % 3;
             if (mesh.neighbour(t, e) > t || !may_turn(e, f)) continue;
@@ -249,8 +257,8 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
             const TriangleMesh::Nearest on = mesh.nearest(p, q, within);
             if (on.found && on.distance < within) nearest = on, within = on.distance, d = at + 0.5 * on.s;
           };
-          look(piece.from, s.x[i], -0.5);
-          look(s.x[i], piece.to, 0);
+          look(piece.from, corner, -0.5);
+          look(corner, piece.to, 0);
           if (!nearest.found || !(nearest.distance > 0)) return false;
           BodyContact wanted;
           wanted.contact.pair = {k, 0, kNoStrand, b};
@@ -259,7 +267,7 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
                                             [](const BodyContact& c, const BodyContact& w) { return key(c) < key(w); });
           const bool known = was != before_.end() && key(*was) == key(wanted);
           if (!known && nearest.distance > least + radius - kMissed * radius) return false;
-          if (!(mesh.nearest(s.x[i], within + 2 * (high - low).norm()).distance > 0)) return false;
+          if (!(mesh.nearest(corner, within + 2 * (high - low).norm()).distance > 0)) return false;
           take(d, nearest.normal, nearest.normal.dot(piece.at(d).p - nearest.point), 0, StrandFeature::polyline, i,
                {nearest.triangle, mesh.weights(nearest.triangle, nearest.point)});
           return true;
@@ -284,7 +292,7 @@ std::size_t SoftContacts::find(const Strand* strands, std::size_t count, const B
 }
 
 // Forces of before: of several with one feature that of the nearest place.
-void SoftContacts::hand_on() noexcept {
+void MeshContacts::hand_on() noexcept {
   const auto earlier = [](const BodyContact& a, const BodyContact& b) {
     return key(a) != key(b) ? key(a) < key(b) : place_of(a) < place_of(b);
   };
@@ -308,7 +316,7 @@ void SoftContacts::hand_on() noexcept {
   }
 }
 
-void SoftContacts::add_to(StateHash& hash) const noexcept {
+void MeshContacts::add_to(StateHash& hash) const noexcept {
   for (const BodyContact& c : contacts_) {
     hash.add(static_cast<std::uint64_t>(c.feature) << 32 | c.number);
     hash.bytes(c.contact.force.data(), sizeof(double) * 3);

@@ -1,5 +1,6 @@
 #pragma once
-/// Where strands touch bodies that deform, with an identity, a normal and a force that persist.
+/// Where strands touch bodies whose surface is a mesh, rigid or deforming, with an identity, a normal and a force that
+/// persist.
 ///
 /// Contact is on the smooth centreline (smooth_curve.hpp). The surface is a triangle mesh, and of each of its features,
 /// a vertex, an edge or a face, it is the place where the curve comes nearest to it,
@@ -42,9 +43,9 @@ enum class StrandFeature : std::uint32_t {
   inside,    ///< likewise: the middle of the curve about it, inside the body, and the nearest way out
 };
 
-class SoftContacts {
+class MeshContacts {
  public:
-  explicit SoftContacts(std::size_t most_contacts);
+  explicit MeshContacts(std::size_t most_contacts);
 
   /// What there is now is what the next step begins with.
   void remember() noexcept;

@@ -1,6 +1,6 @@
 /// Where threads meet a surface of triangles: the nearest places against a search along the curve, that none of them
 /// comes from nowhere as the thread glides, beside holes, and where the polyline is deeper than its curve.
-#include "sim/contact/soft_contacts.hpp"
+#include "sim/contact/mesh_contacts.hpp"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ struct Scene {
   Obstacle obstacle = Obstacle::soft(body.surface());
   const Obstacle* body_list = &obstacle;
   SoftBody* soft_list = &body;
-  SoftContacts contacts{2048};
+  MeshContacts contacts{2048};
   std::vector<Passage> passages;
 
   explicit Scene(TriangleMesh mesh) : body(std::move(mesh)) {}
@@ -65,7 +65,7 @@ bool of_polyline(const BodyContact& c) {
   return c.number == static_cast<std::uint32_t>(StrandFeature::polyline);
 }
 
-TEST(SoftContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
+TEST(MeshContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
   Random random(20261123);
   for (const double rough : {0.0, 0.02, 0.1}) {
     int bore = 0, exact = 0;
@@ -101,7 +101,7 @@ TEST(SoftContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
 }
 
 // What a thread comes to bear on next was known before it did: as deep as it is found then, but for what places glide.
-TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
+TEST(MeshContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
   Random random(7);
   constexpr double kMove = 5e-4;
   int taken_over = 0;
@@ -147,7 +147,7 @@ TEST(SoftContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
 }
 
 // A thread that runs down into a hole comes nearest to the wall where it enters it, and is held off there.
-TEST(SoftContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
+TEST(MeshContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
   Random random(3);
   Scene scene(crumpled(random, 0.5, 18, 12, 0));
   const double radius = 0.0125;
@@ -166,7 +166,7 @@ TEST(SoftContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
   EXPECT_NEAR(gap, there - radius, 1e-9) << "from the flat side under it";
 }
 
-TEST(SoftContacts, WhatHasComeInsideIsLetOutByTheNearestWay) {
+TEST(MeshContacts, WhatHasComeInsideIsLetOutByTheNearestWay) {
   Random random(11);
   int inside = 0;
   for (int k = 0; k < 20; ++k) {
@@ -198,7 +198,7 @@ TEST(SoftContacts, WhatHasComeInsideIsLetOutByTheNearestWay) {
 }
 
 // A thread that is bent over a ridge: rounded, its corner would run inside of it.
-TEST(SoftContacts, ACornerIsHeldOffWhereTheCurveRunsInside) {
+TEST(MeshContacts, ACornerIsHeldOffWhereTheCurveRunsInside) {
   Random random(3);
   Scene scene(crumpled(random, 0.5, 18, 12, 0));
   const auto on_tube = [](int side) {
@@ -225,7 +225,7 @@ TEST(SoftContacts, ACornerIsHeldOffWhereTheCurveRunsInside) {
   }
 }
 
-TEST(SoftContacts, ForcesStayWithTheirFeatures) {
+TEST(MeshContacts, ForcesStayWithTheirFeatures) {
   Random random(5);
   Scene scene(crumpled(random, 0.5, 18, 12, 0.02));
   Thread thread({0, 0, 0.52}, Vector3d(0.8, 0.6, 0), Vector3d(0, 0, -1.2), 11, 0.02);
