@@ -74,6 +74,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   springs_.reserve(3 * kMostRings);
   slope_w_.resize(kMostRings * 3 * most);
   inverses_.resize(most_threads);
+  group_.resize(most_threads);
   trial_of_.resize(most_threads);
   for (std::size_t k = 0; k < most_threads; ++k) {
     trial_.emplace_back(most_vertices);
@@ -826,6 +827,53 @@ bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
   return !in_way_.empty() || !tools_in_way_.empty() || !folds_in_way_.empty();
 }
 
+// Drag near contacts, moves that are cut short and what is left of the imbalance hold threads back as if something else
+// did. Those that nothing but each other touches go on as one by what their momentum lacks, which changes nothing
+// between them.
+void CoupledStep::shift_free(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
+                             std::size_t count, const CoupledSettings& settings) noexcept {
+  for (std::size_t k = 0; k < count; ++k) group_[k] = k;
+  const auto join = [&](std::size_t a, std::size_t b) {
+    const std::size_t to = std::min(group_[a], group_[b]), from = std::max(group_[a], group_[b]);
+    std::replace(group_.begin(), group_.begin() + static_cast<std::ptrdiff_t>(count), from, to);
+  };
+  for (const StrandContact& c : contacts_.contacts())
+    if (!c.force.isZero(0)) join(c.pair.strand_a, c.pair.strand_b);
+  const auto held = [&](std::size_t k) {
+    const StepProblem& p = problems[k];
+    const auto presses = [](const Constraint& c) { return c.kind == Constraint::Kind::grip || !c.force.isZero(0); };
+    bool touched = false;
+    visit_rigid([&](const BodyContact& b) {
+      touched = touched || (b.contact.pair.strand_a == k && !b.contact.force.isZero(0));
+    });
+    return touched || !p.drive->held.empty() || std::any_of(p.constraints, p.constraints + p.count, presses);
+  };
+  for (std::size_t first = 0; first < count; ++first) {
+    ThreadSystem::Whole whole;
+    bool free = group_[first] == first;
+    for (std::size_t k = first; free && k < count; ++k) {
+      if (group_[k] != first) continue;
+      free = !held(k);
+      const ThreadSystem::Whole own = systems[k].out_of_balance();
+      whole.force += own.force;
+      whole.per_shift += own.per_shift;
+    }
+    if (!free || !(whole.per_shift > 0)) continue;
+    const Vector3d shift = whole.force / whole.per_shift;
+    for (std::size_t k = 0; k < count; ++k) {
+      const std::vector<Vector3d>& x = problems[k].state->x;
+      for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = group_[k] == first ? x[i] + shift : x[i];
+      trial_of_[k] = trial_[k].data();
+    }
+    if (settings.between && (clearance_.fraction(strands, count, trial_of_.data()) < 1 ||
+                             guard_.audit(strands, count, trial_of_.data()) > 0))
+      continue;
+    if (look(strands, count, trial_of_.data(), bodies_, {.until = bodies_.at}).found > 0) continue;
+    for (std::size_t k = first; k < count; ++k)
+      if (group_[k] == first) std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+  }
+}
+
 CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
                                   std::size_t count, const CoupledSettings& settings, Executor& executor,
                                   StageWatch stage) noexcept {
@@ -1196,6 +1244,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       systems[k].ask_for(motion);
     }
   }
+  if (out.finite && !among_tissue) shift_free(systems, problems, strands, count, settings);
   // Hands that pull on regardless would never let a thread come to rest that is as long as it can be. A step or two of
   // that is how they draw it tight.
   if (among_tissue) {

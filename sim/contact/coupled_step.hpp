@@ -219,6 +219,8 @@ class CoupledStep {
                              const Move& move) noexcept;
   int body_parts(const Strand* strands) const noexcept;
   void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
+  void shift_free(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
+                  const CoupledSettings& settings) noexcept;
 
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
@@ -256,6 +258,7 @@ class CoupledStep {
   std::vector<const ThreadInverse*> inverses_;
   std::vector<std::vector<Vector3d>> trial_;  ///< where a move ends, of each strand
   std::vector<const Vector3d*> trial_of_;
+  std::vector<std::size_t> group_;  ///< of each strand: the first of those that it hangs together with
   // Drags of the trust region: load over diameter; carried from step to step.
   double drag_ = kLeastDrag;                         ///< of all vertices together, against moves that are too long
   double knot_drag_ = kLeastDrag;                    ///< of those near contacts, against linearisations that mislead

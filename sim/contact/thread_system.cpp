@@ -764,6 +764,17 @@ double ThreadSystem::merit(const std::vector<Vector3d>& x, const rod::Twist& twi
 // sums of the band: of 1e9 and more between them little is left. Forces inside add up to nothing, and so do their
 // moments: the motion as a whole can be balanced by itself, exactly; and beforehand, since Newton's method takes a
 // stiff thread round a turn in many small steps.
+ThreadSystem::Whole ThreadSystem::out_of_balance() const noexcept {
+  Whole out;
+  for (std::size_t i = 0; i < p_.model->vertices(); ++i) {
+    const double b = mobility_[3 * i];
+    out.per_shift += b;
+    out.force += Eigen::Map<const Vector3d>(inertial_.data() + 3 * i) +
+                 Eigen::Map<const Vector3d>(outer_.data() + 3 * i) - b * (p_.state->x[i] - (*p_.x0)[i]);
+  }
+  return out;
+}
+
 void ThreadSystem::balance_whole(double most_turn) noexcept {
   const std::size_t n = p_.model->vertices();
   const auto pull = [&](std::size_t i) -> Vector3d {

@@ -120,6 +120,13 @@ class ThreadSystem final : public ThreadInverse {
   /// Moves a free thread as a whole to where inertia, drag and load are in balance: exactly, since in the sums of the
   /// band they are lost beside its stiffness. @param most_turn larger turns are left alone [rad]
   void balance_whole(double most_turn) noexcept;
+  /// The force that inertia, drag and load lack of balance in all, where internal ones sum to zero, and the force that
+  /// a shift of all vertices takes: out / per_shift is where they balance.
+  struct Whole {
+    Vector3d force{0, 0, 0};  ///< W [uN]
+    double per_shift = 0;     ///< [uN/mm]
+  };
+  Whole out_of_balance() const noexcept;
   /// What rounding may leave of an imbalance at state.x [uN]; that of stiffer sections is no imbalance anyway.
   double rounding_force() const noexcept;
 
@@ -245,8 +252,8 @@ class ThreadSystem final : public ThreadInverse {
   double outer_load_ = 0;                // square of the largest load on a vertex
   bool tension_known_ = false;
   bool string_by_foresight_ = false;  // in the last assembly's geometric stiffness
-  Vector3d body_turn_{0, 0, 0};  // of the stiff section by step_ [rad]
-  std::size_t body_pivot_ = 0;   // the vertex about which it turns
+  Vector3d body_turn_{0, 0, 0};       // of the stiff section by step_ [rad]
+  std::size_t body_pivot_ = 0;        // the vertex about which it turns
   bool shifted_ = false;
   double shift_ = 0;  // that made the matrix positive definite the last time
 
