@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle_guard.hpp"
@@ -829,16 +830,13 @@ bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
 
 // Drag near contacts, moves that are cut short and what is left of the imbalance hold threads back as if something else
 // did. Those that nothing but each other touches go on as one by what their momentum lacks, which changes nothing
-// between them.
+// between them; where another is in the way, with all that they are near to.
 void CoupledStep::shift_free(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
                              std::size_t count, const CoupledSettings& settings) noexcept {
-  for (std::size_t k = 0; k < count; ++k) group_[k] = k;
   const auto join = [&](std::size_t a, std::size_t b) {
     const std::size_t to = std::min(group_[a], group_[b]), from = std::max(group_[a], group_[b]);
     std::replace(group_.begin(), group_.begin() + static_cast<std::ptrdiff_t>(count), from, to);
   };
-  for (const StrandContact& c : contacts_.contacts())
-    if (!c.force.isZero(0)) join(c.pair.strand_a, c.pair.strand_b);
   const auto held = [&](std::size_t k) {
     const StepProblem& p = problems[k];
     const auto presses = [](const Constraint& c) { return c.kind == Constraint::Kind::grip || !c.force.isZero(0); };
@@ -848,29 +846,37 @@ void CoupledStep::shift_free(ThreadSystem* systems, const StepProblem* problems,
     });
     return touched || !p.drive->held.empty() || std::any_of(p.constraints, p.constraints + p.count, presses);
   };
-  for (std::size_t first = 0; first < count; ++first) {
+  const auto goes = [&](std::size_t group) {
     ThreadSystem::Whole whole;
-    bool free = group_[first] == first;
-    for (std::size_t k = first; free && k < count; ++k) {
-      if (group_[k] != first) continue;
-      free = !held(k);
+    for (std::size_t k = group; k < count; ++k) {
+      if (group_[k] != group) continue;
+      if (held(k)) return true;  // where it is
       const ThreadSystem::Whole own = systems[k].out_of_balance();
       whole.force += own.force;
       whole.per_shift += own.per_shift;
     }
-    if (!free || !(whole.per_shift > 0)) continue;
+    if (!(whole.per_shift > 0)) return true;
     const Vector3d shift = whole.force / whole.per_shift;
     for (std::size_t k = 0; k < count; ++k) {
       const std::vector<Vector3d>& x = problems[k].state->x;
-      for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = group_[k] == first ? x[i] + shift : x[i];
+      for (std::size_t i = 0; i < x.size(); ++i) trial_[k][i] = group_[k] == group ? x[i] + shift : x[i];
       trial_of_[k] = trial_[k].data();
     }
     if (settings.between && (clearance_.fraction(strands, count, trial_of_.data()) < 1 ||
                              guard_.audit(strands, count, trial_of_.data()) > 0))
-      continue;
-    if (look(strands, count, trial_of_.data(), bodies_, {.until = bodies_.at}).found > 0) continue;
-    for (std::size_t k = first; k < count; ++k)
-      if (group_[k] == first) std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+      return false;
+    if (look(strands, count, trial_of_.data(), bodies_, {.until = bodies_.at}).found > 0) return false;
+    for (std::size_t k = group; k < count; ++k)
+      if (group_[k] == group) std::copy_n(trial_[k].begin(), problems[k].state->x.size(), problems[k].state->x.begin());
+    return true;
+  };
+  bool blocked = true;
+  for (const bool near : {false, true}) {
+    if (!std::exchange(blocked, false)) return;
+    for (std::size_t k = 0; k < count; ++k) group_[k] = k;
+    for (const StrandContact& c : contacts_.contacts())
+      if (near || !c.force.isZero(0)) join(c.pair.strand_a, c.pair.strand_b);
+    for (std::size_t k = 0; k < count; ++k) blocked = (group_[k] == k && !goes(k)) || blocked;
   }
 }
 

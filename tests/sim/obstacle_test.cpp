@@ -704,7 +704,7 @@ TEST(Capstan, StepsOfManyTurnsConverge) {
 
 // A vertex of the thread has one ridge of the post or two in turn: each of them is a contact of its own.
 TEST(Capstan, RoundAMeshPullsAsHardWhetherFacetsAreFinerThanEdgesOrCoarser) {
-  for (const auto [facets, segment_mm] : {std::pair(96u, 0.2), {24u, 0.2}, {24u, 0.1}, {9u, 0.2}}) {
+  for (const auto& [facets, segment_mm] : {std::pair(96u, 0.2), {24u, 0.2}, {24u, 0.1}, {9u, 0.2}}) {
     Capstan c;
     c.segment_mm = segment_mm;
     WorldParams p = c.scene();
