@@ -35,6 +35,12 @@ void insert(TriangleMesh::Minima& out, const TriangleMesh::Nearest& found) {
     std::swap(out[i], out[i - 1]);
 }
 
+// Of a triangle a, b, c seen from the origin, positive from behind [Oosterom 1983].
+double solid_angle(const Vector3d& a, const Vector3d& b, const Vector3d& c) {
+  const double la = a.norm(), lb = b.norm(), lc = c.norm();
+  return 2 * std::atan2(a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
+}
+
 std::string at(const Vector3d& p) {
   char text[96];
   std::snprintf(text, sizeof text, "near (%.4g, %.4g, %.4g) mm", p.x(), p.y(), p.z());
@@ -149,12 +155,10 @@ std::optional<Vector3d> TriangleMesh::shell_inside_out() const {
   for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
     if (volume[shell[t]] > 0) continue;
     const Vector3d& p = corner(t, 0);
-    double winding = 0;  // of all others about it [Oosterom 1983]
+    double winding = 0;  // of all others about it
     for (std::uint32_t u = 0; u < triangles_.size(); ++u) {
       if (shell[u] == shell[t]) continue;
-      const Vector3d a = corner(u, 0) - p, b = corner(u, 1) - p, c = corner(u, 2) - p;
-      const double la = a.norm(), lb = b.norm(), lc = c.norm();
-      winding += 2 * std::atan2(a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
+      winding += solid_angle(corner(u, 0) - p, corner(u, 1) - p, corner(u, 2) - p);
     }
     if (winding < 2 * std::numbers::pi) return p;
     volume[shell[t]] = 1;  // a hollow
@@ -332,11 +336,8 @@ TriangleMesh::Nearest TriangleMesh::nearest(const Vector3d& p, double within) co
 
 double TriangleMesh::winding(const Vector3d& p) const noexcept {
   double angles = 0;
-  for (std::uint32_t t = 0; t < triangles_.size(); ++t) {
-    const Vector3d a = corner(t, 0) - p, b = corner(t, 1) - p, c = corner(t, 2) - p;
-    const double la = a.norm(), lb = b.norm(), lc = c.norm();
-    angles += 2 * std::atan2(a.dot(b.cross(c)), la * lb * lc + a.dot(b) * lc + b.dot(c) * la + c.dot(a) * lb);
-  }
+  for (std::uint32_t t = 0; t < triangles_.size(); ++t)
+    angles += solid_angle(corner(t, 0) - p, corner(t, 1) - p, corner(t, 2) - p);
   return angles / (4 * std::numbers::pi);
 }
 

@@ -1,4 +1,4 @@
-/// A reef in 10-0 nylon under its load for a minute.
+/// Knots under their load: a reef in 10-0 nylon for a minute, a clove hitch whose tail is free.
 #include <array>
 
 #include "tests/sim/knot_friction.hpp"
@@ -61,6 +61,27 @@ TEST(ReefOfTenZero, ThatKeepsItsBendsHoldsAtTheFrictionAtWhichAnElasticOneSlides
   for (const double d : slid(elastic, 2.2)) EXPECT_GT(d, 2);
   slippery.params.friction.thread_thread = 0;
   for (const double d : slid(slippery, 1.8)) EXPECT_GT(d, 1) << "without friction it opens";
+}
+
+/// How far the loaded end of the hitch goes down between two times [diameters].
+double run_out(config::Scenario s, double from, double until) {
+  Knot knot(std::move(s));
+  knot.run_until(from);
+  const double before = knot.world().shape(0).x.front().z;
+  knot.run_until(until);
+  knot.expect_sound();
+  const double out = (before - knot.world().shape(0).x.front().z) / knot.diameter();
+  std::printf("runs out by %.4f diameters, residual %.1e\n", out, knot.last().residual);
+  return out;
+}
+
+TEST(CloveHitch, DrawnTightHoldsItsLoadWithNothingOnItsTail) {
+  const config::Scenario kept = shipped_knot("clove_hitch_02mm");
+  const double let_go = kept.params.threads[0].forces[1].until_s;
+  EXPECT_LT(std::abs(run_out(kept, let_go + 1, let_go + 2)), 0.01);
+  config::Scenario slippery = kept;
+  slippery.params.friction.thread_thread = slippery.params.friction.thread_obstacle = 0.05;
+  EXPECT_GT(run_out(slippery, let_go, let_go + 0.1), 1);
 }
 
 }  // namespace

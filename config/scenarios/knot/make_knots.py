@@ -773,10 +773,13 @@ def files():
         write(f"reef_0025mm_short_{side}", curve, 0.025, 4.0, 1.5)
     for name in ("trefoil", "figure_eight_ring"):
         write(f"{name}_02mm", d[name].curves[0], 0.2)
-    for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "clove_hitch",
-                 "half_hitches", "round_turn", "wound", "muenter"):
+    for name in ("figure_eight", "double_overhand", "square", "two_squares", "post_throw", "half_hitches",
+                 "round_turn", "wound", "muenter"):
         curve = d[name].curves[0]
         write(f"{name}_02mm", curve, 0.2, 0.2 * (length(curve) + 60.0), 0.2 * 30.0)
+    # Drawn tight it takes some 10 mm of its tail.
+    curve = d["clove_hitch"].curves[0]
+    write("clove_hitch_02mm", curve, 0.2, 0.2 * (length(curve) + 120.0), 0.2 * 30.0)
     write("slack_02mm", scaled(d["slack"].curves[0], 99.5 / length(d["slack"].curves[0])), 0.2)
     for name in ("surgeon", "surgeon_locked"):
         for side, curve in zip(("left", "right"), d[name].curves):
