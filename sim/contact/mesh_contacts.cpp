@@ -18,7 +18,9 @@ constexpr double kLeastDeeper = 1e-4;  // of the radius, that an edge or face is
 constexpr double kSamePlace = 1e-9;    // [edges]
 constexpr double kRounding = 1e-12;    // of half the slope of a squared distance along the curve [mm^2 per edge]
 constexpr int kMostLooks = 24;
-constexpr double kMissed = 0.25;  // of its radius, that a polyline may be nearer than contacts say: above kMostCut
+constexpr double kSaid = 0.01;        // of its radius, that a plane may differ from a feature and stand for it, ...
+constexpr double kSaidTurn = 0.9995;  // ... and the cosine between their normals
+constexpr double kMissed = 0.25;      // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 
 auto key(const BodyContact& c) {
   return std::tuple(c.contact.pair.strand_a, c.contact.pair.edge_b, c.number, c.feature);
@@ -106,6 +108,7 @@ double along_segment(const Vector3d& x, const Vector3d& p, const Vector3d& edge)
 
 MeshContacts::MeshContacts(std::size_t most_contacts) : most_(most_contacts) {
   for (std::vector<BodyContact>* v : {&known_, &contacts_, &before_}) v->reserve(most_contacts);
+  places_.reserve(most_contacts);
 }
 
 void MeshContacts::remember() noexcept {
@@ -174,6 +177,7 @@ std::size_t MeshContacts::find(const Strand* strands, std::size_t count, const B
           else
             contacts_.push_back(c);
         };
+        const std::size_t first_here = contacts_.size();
         // Rounding of a gap must not decide.
         const double most = (1 + 1e-12) * (thick + reach);
         mesh.for_each_near(low, high, thick + reach, [&](std::uint32_t t) {
@@ -244,6 +248,7 @@ std::size_t MeshContacts::find(const Strand* strands, std::size_t count, const B
           take(d, n, height, bend, StrandFeature::face, t, {t, mesh.weights(t, foot)});
         });
 
+        if (!soft) thin(s, first_here);
         // What of the polyline lies deeper. Beside a hole it would take turns with the place where the thread enters
         // it.
         const double radius = s.radius_of(i);
@@ -289,6 +294,42 @@ std::size_t MeshContacts::find(const Strand* strands, std::size_t count, const B
     }
   hand_on();
   return lost;
+}
+
+// Of those from `first` on, which are of one piece. What was kept before is kept again, so that no two take turns; else
+// faces go first, whose places stay at the middle.
+void MeshContacts::thin(const Strand& strand, std::size_t first) noexcept {
+  const auto begin = contacts_.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto known = std::partition(begin, contacts_.end(), [&](const BodyContact& c) {
+    const auto was = std::lower_bound(before_.begin(), before_.end(), c,
+                                      [](const BodyContact& a, const BodyContact& b) { return key(a) < key(b); });
+    return was != before_.end() && key(*was) == key(c);
+  });
+  const auto earlier = [](const BodyContact& a, const BodyContact& b) {
+    const auto rank = [](const BodyContact& c) {
+      return std::tuple(c.number != static_cast<std::uint32_t>(StrandFeature::face), c.contact.gap, key(c));
+    };
+    return rank(a) < rank(b);
+  };
+  std::sort(begin, known, earlier);
+  std::sort(known, contacts_.end(), earlier);
+  places_.clear();
+  auto kept = begin;
+  for (auto c = begin; c != contacts_.end(); ++c) {
+    const Vector3d place = curve_at(strand, place_of(*c)).p;
+    const auto says = [&](const BodyContact& k, const Vector3d& at) {
+      const Vector3d& n = k.contact.normal;
+      return n.dot(c->contact.normal) > kSaidTurn &&
+             std::abs(n.dot(place - at) + k.contact.gap - c->contact.gap) < kSaid * strand.radius;
+    };
+    bool said = false;
+    for (auto k = begin; k != kept && !said; ++k) said = says(*k, places_[static_cast<std::size_t>(k - begin)]);
+    if (said) continue;
+    places_.push_back(place);
+    if (kept != c) *kept = *c;
+    ++kept;
+  }
+  contacts_.erase(kept, contacts_.end());
 }
 
 // Forces of before: of several with one feature that of the nearest place.

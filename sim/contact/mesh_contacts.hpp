@@ -19,6 +19,9 @@
 /// stops a move has to be what is pushed off. So of a piece longer than wide, half an edge on either side of a vertex,
 /// the polyline's nearest place is one more, where that is deeper than all these say.
 ///
+/// A rigid surface may be much finer than the thread: of a piece's features those are left out that say no more than
+/// the tangent plane of one that is kept, within kSaid of the radius.
+///
 /// A piece whose middle has come inside, and its polyline with it, is let out by the nearest way.
 ///
 /// Where a passage through a hole begins, or a strand ends, the curve has its end, and contacts of its own there.
@@ -66,10 +69,12 @@ class MeshContacts {
   void add_to(StateHash& hash) const noexcept;
 
  private:
+  void thin(const Strand& strand, std::size_t first) noexcept;
   void hand_on() noexcept;
 
   std::size_t most_ = 0;
   std::vector<BodyContact> known_, contacts_, before_;  // (most contacts)
+  std::vector<Vector3d> places_;                        // of the curve, of those that were kept  (most contacts)
 };
 
 }  // namespace ligature::contact

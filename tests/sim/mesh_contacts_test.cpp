@@ -225,6 +225,42 @@ TEST(MeshContacts, ACornerIsHeldOffWhereTheCurveRunsInside) {
   }
 }
 
+// Of a rigid surface that is much finer than the thread what neighbours say already is left out, and nothing else: the
+// planes of those that are kept bound the curve as all features do.
+TEST(MeshContacts, WhatIsLeftOutOfAFineRigidSurfaceIsSaidByWhatIsKept) {
+  Random random(8);
+  for (const double rough : {0.0, 1e-4}) {
+    const TriangleMesh mesh = crumpled(random, 2, 1000, 20, rough);
+    const Obstacle rigid = Obstacle::mesh(mesh);
+    const Obstacle* list = &rigid;
+    Scene soft(mesh);
+    MeshContacts contacts(20000);
+    std::size_t all = 0, kept = 0;
+    for (int place = 0; place < 40; ++place) {
+      const double radius = 0.05, height = 2 + radius + random.uniform(-0.3, 0.3) * radius;
+      const Vector3d along = Vector3d(1, random.uniform(-0.2, 0.2), 0).normalized();
+      Thread thread({0, random.uniform(-1, 1), height}, along, Vector3d(0, 0, -0.5), 8, radius);
+      const Strand s = thread.strand();
+      ASSERT_EQ(contacts.find(&s, 1, {&list, 1, 1}, 0.02), 0u);
+      const std::vector<BodyContact>& told = soft.find(thread, 0.02);
+      all += told.size(), kept += contacts.contacts().size();
+      for (const BodyContact& c : told) {
+        if (of_polyline(c) || c.number == static_cast<std::uint32_t>(StrandFeature::inside)) continue;
+        const Vector3d at = curve_at(s, c.contact.pair.edge_a + c.contact.sa).p;
+        double least = 1e9;  // by what the planes of those that are kept differ
+        for (const BodyContact& k : contacts.contacts()) {
+          const Vector3d from = curve_at(s, k.contact.pair.edge_a + k.contact.sa).p;
+          if (k.vertex == c.vertex && k.contact.normal.dot(c.contact.normal) > 0.999)
+            least = std::min(least, std::abs(k.contact.normal.dot(at - from) + k.contact.gap - c.contact.gap));
+        }
+        EXPECT_LE(least, 0.0101 * thread.radius) << rough << " " << place;
+      }
+    }
+    EXPECT_GT(kept, 100u);
+    EXPECT_GT(all, 2 * kept) << rough;
+  }
+}
+
 TEST(MeshContacts, ForcesStayWithTheirFeatures) {
   Random random(5);
   Scene scene(crumpled(random, 0.5, 18, 12, 0.02));
