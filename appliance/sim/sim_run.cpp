@@ -160,6 +160,8 @@ bool twists(const world::WorldParams& params) {
 bool slow(const world::World& world, double speed_mm_per_s) {
   for (std::size_t k = 0; k < world.thread_count(); ++k)
     if (!(world.measure(k, false).speed_max_mm_per_s < speed_mm_per_s)) return false;
+  for (std::size_t k = 0; k < world.tissue_count(); ++k)
+    if (!(world.tissue_speed_mm_per_s(k) < speed_mm_per_s)) return false;
   return true;
 }
 
@@ -292,8 +294,8 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   Ending ending;
   const double calm_s = std::max(calm_from_s(params, scenario.duration_s), instruments->end_s());
   // What has inertia is slow at each turning point of its motion as well; there it does not stay slow.
-  const bool inertial = std::any_of(params.threads.begin(), params.threads.end(),
-                                    [](const world::ThreadParams& t) { return t.inertial; });
+  const bool inertial = !params.tissues.empty() || std::any_of(params.threads.begin(), params.threads.end(),
+                                                               [](const world::ThreadParams& t) { return t.inertial; });
   const int slow_steps_asked = inertial ? kSlowSteps : 1;
   int slow_steps = 0;
   const auto count_slow = [&](const StepReport& report) {

@@ -199,6 +199,12 @@ double vertex_gap(const contact::TriangleMesh& of, const contact::TriangleMesh& 
 
 }  // namespace
 
+double World::tissue_speed_mm_per_s(std::size_t number) const {
+  double square = 0;
+  for (const Vector3d& v : state_->tissues[number].v()) square = std::max(square, v.squaredNorm());
+  return std::sqrt(square);
+}
+
 TissueMeasure World::measure_tissue(std::size_t number) const {
   const State& s = *state_;
   const tissue::Tissue& t = s.tissues[number];

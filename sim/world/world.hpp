@@ -161,6 +161,7 @@ class World {
   /// What snapshots tell of tissues, but for where they are now; in their order.
   std::vector<TissueSurface> tissue_surfaces() const;
   TissueMeasure measure_tissue(std::size_t tissue) const;
+  double tissue_speed_mm_per_s(std::size_t tissue) const;  ///< of its fastest node, at the end of the last step
   /// The two of a suture side by side, sutures in their order.
   std::vector<RingMeasure> rings() const;
   /// Of every pair of forceps.

@@ -532,6 +532,40 @@ TEST_F(SimVerb, UntilRestEndsAtRestAndTellsWhatTheClampCarries) {
   EXPECT_GT(std::stod(clamps[1][0]), 0) << "before the first step no clamp has exerted anything";
 }
 
+// The thread hangs still from the first step on; the vessel has yet to bend under its weight.
+TEST_F(SimVerb, NothingIsAtRestWhileTissueMoves) {
+  const std::string scene = R"(duration_s = 3
+until = "rest"
+gravity_m_per_s2 = [0, 0, -9.81]
+[[thread]]
+name = "still"
+points_mm = [[50, 0, 5], [50, 0, 0]]
+segment_mm = 1
+[[thread.clamp]]
+at = "first"
+[[tissue]]
+shape = "vessel"
+outer_diameter_mm = 3
+wall_mm = 0.3
+length_mm = 20
+around = 12
+along = 20
+layers = 1
+young_kpa = 100
+poisson = 0.3
+)";
+  const auto bent = [&](const std::string& text) {
+    const json s = json::parse(sim(scenario(text) + " --json").out);
+    return std::pair(s["tissue"][0]["displacement_mm"].get<double>(), s["at_rest"].get<bool>());
+  };
+  const auto [at_rest, rests] = bent(scene);
+  const auto [late, still] = bent(with(scene, "until = \"rest\"\n", ""));
+  EXPECT_TRUE(rests);
+  EXPECT_TRUE(still);
+  EXPECT_GT(late, 1);
+  EXPECT_NEAR(at_rest, late, 1e-4 * late);
+}
+
 TEST_F(SimVerb, StandingStillBeforeTheLastChangeIsNoRest) {
   // Straight and unloaded, at rest from the first step on; the force comes at 0.5 s.
   const std::string late = with(with(kBeam, "gravity_m_per_s2 = [0, 0, -9.81]\n", ""), "ramp_s = 0.1", "from_s = 0.5");
