@@ -487,7 +487,7 @@ std::string Table::need_string(std::string_view key, std::string_view remedy) {
 
 std::optional<std::size_t> Table::choice(std::string_view key, bool needed, const std::vector<std::string_view>& names,
                                          std::string_view remedy) {
-  const std::string must = join(names, " | ");
+  const std::string must = names.empty() ? "the name of one, and there is none" : join(names, " | ");
   known(key, KnownKey::Kind::choice, must, "", needed);
   const auto value = text(key, needed, must, !remedy.empty() ? remedy : "choose one of them, in quotes");
   if (!value) return std::nullopt;

@@ -41,7 +41,7 @@ void read_mesh(Table& t, TissueParams& p) {
   const double thin = std::min({size.x, size.y, size.z}), least = thin > 0 ? std::clamp(thin, 1e-3, 100.0) : 100;
   p.element_mm = t.get_number("element_mm", std::min(longest / kElementsAlong, least), between(1e-3, least),
                               "no larger than its walls are thick and its gaps are wide");
-  p.wall_mm = t.get_number("wall_mm", p.element_mm, between(1e-3, 100), "how thick it is where it is thin");
+  p.wall_mm = t.get_number("wall_mm", p.element_mm, between(1e-3, least), "how thick it is where it is thin");
   const std::vector<Vec3> corners = t.get_points("fixed_box_mm", 2, 2 * kMostBoxes);
   if (corners.size() % 2 != 0)
     t.reject_as("fixed_box_mm", "an odd number of points", "two opposite corners, or two of each of several boxes",
@@ -112,6 +112,21 @@ std::vector<TissueParams> read_tissues(Table& root) {
   return all;
 }
 
+namespace {
+
+/// Of a vessel how thick it is, of a mesh as far as its box tells.
+double width(const TissueParams& p) {
+  if (p.vertices.empty()) return p.outer_diameter_mm;
+  Vec3 low = p.vertices[0], high = low;
+  for (const Vec3& v : p.vertices) {
+    low = {std::min(low.x, v.x), std::min(low.y, v.y), std::min(low.z, v.z)};
+    high = {std::max(high.x, v.x), std::max(high.y, v.y), std::max(high.z, v.z)};
+  }
+  return std::min({high.x - low.x, high.y - low.y, high.z - low.z});
+}
+
+}  // namespace
+
 std::vector<SutureParams> read_sutures(Table& root, const world::WorldParams& world) {
   constexpr Range kPlace = between(-1e6, 1e6);
   std::vector<std::string> threads, tissues;
@@ -128,6 +143,16 @@ std::vector<SutureParams> read_sutures(Table& root, const world::WorldParams& wo
         t.get_number("hole_diameter_mm", p.hole_diameter_mm, between(1e-3, 10), "what the needle left");
     if (t.clean() && p.hole_diameter_mm < world.threads[p.thread].diameter_mm)
       t.reject("hole_diameter_mm", "at least the thread's diameter", "the needle is thicker than its thread");
+    else if (t.clean() && p.hole_diameter_mm > 0.5 * width(world.tissues[p.tissue]))
+      t.reject("hole_diameter_mm", "at most half as wide as its tissue", "what a needle left is narrow");
+    else if (t.clean() && norm(p.entry - p.exit) < 1e-9)
+      t.reject("exit_mm", "elsewhere than entry_mm", "a suture has two holes");
+    const auto overlaps = [&](const SutureParams& other) {
+      const double least = 0.5 * (p.hole_diameter_mm + other.hole_diameter_mm);
+      return other.tissue == p.tissue && (norm(p.entry - other.entry) < least || norm(p.exit - other.exit) < least);
+    };
+    if (t.clean() && std::any_of(all.begin(), all.end(), overlaps))
+      t.reject("entry_mm", "such that its holes are beside those of other sutures", "move it, or leave it out");
     all.push_back(p);
   }
   return all;

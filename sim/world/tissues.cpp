@@ -124,6 +124,10 @@ Result<void> World::State::add_sutures() {
     const contact::TriangleMesh& surface = tissues[p.tissue].surface();
     for (const Vec3& place : {p.entry, p.exit}) {
       const contact::TriangleMesh::Nearest at = surface.nearest(to_eigen(place), kFurthest);
+      if (!(std::abs(at.distance) <= std::max(0.5 * p.hole_diameter_mm, params.tissues[p.tissue].wall_mm)))
+        return usage_error(name + ": a hole of it is " + std::to_string(std::abs(at.distance)) +
+                           " mm from the surface of " + name_of(params.tissues[p.tissue], p.tissue) +
+                           ", must be on it: place it there");
       contact::Ring r;
       r.strand = static_cast<std::uint32_t>(p.thread);
       r.body = static_cast<std::uint32_t>(rigid + p.tissue);

@@ -62,6 +62,15 @@ TEST(ScenarioTissue, WhatIsWrongIsNamedWithItsLine) {
                      "[[suture]]\nthread = \"t\"\ntissue = \"v\"\nentry_mm = [0,0,0]\nexit_mm = [0,0,1]\n"
                      "hole_diameter_mm = 0.01\n",
                  ":14: key 'suture.hole_diameter_mm' is 0.01");
+  const auto suture = [](const char* entry, const char* exit, const char* hole) {
+    return std::string("[[suture]]\nthread = \"t\"\ntissue = \"v\"\nentry_mm = ") + entry + "\nexit_mm = " + exit +
+           "\nhole_diameter_mm = " + hole + "\n";
+  };
+  expect_refused(vessel + suture("[1,0,0.5]", "[1,0,0.4]", "0.6"), ":14: key 'suture.hole_diameter_mm' is 0.6");
+  expect_refused(vessel + suture("[1,0,0.5]", "[1,0,0.5]", "0.1"), ":13: key 'suture.exit_mm'");
+  expect_refused(vessel + suture("[1,0,0.5]", "[1,0,0.4]", "0.1") + suture("[1,0,0.55]", "[1.2,0,0.4]", "0.1"),
+                 ":18: key 'suture.entry_mm'");
+  expect_refused(suture("[1,0,0.5]", "[1,0,0.4]", "0.1"), "the name of one, and there is none");
 }
 
 std::string obj(bool open, double corner) {
