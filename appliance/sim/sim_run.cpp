@@ -401,6 +401,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (statistics.gave_way() > 0)
     complain(fmt::format("contacts gave way in {} steps, at the most that one bears: there is no room for what is led",
                          statistics.gave_way()));
+  for (const std::string& in : statistics.in_obstacles()) complain(in);
   if (statistics.non_finite() > 0)
     complain(fmt::format("the state was not finite after {} steps and the one before was kept: shorten step_ms",
                          statistics.non_finite()));

@@ -18,6 +18,8 @@ using json = nlohmann::ordered_json;
 
 namespace {
 
+constexpr double kInObstacle = 0.01;  // deeper in one a tissue is told of [mm]
+
 double mn(double value) {
   return value / units::un_per_mn;
 }
@@ -197,6 +199,8 @@ void Statistics::add(const world::World& world, const StepReport& report) {
     peak.displacement_mm = std::max(peak.displacement_mm, m.displacement_mm);
     peak.force = std::max(peak.force, m.contact_force_most);
     peak.gap_mm = std::min(peak.gap_mm, m.tissue_gap_mm);
+    if (m.in_obstacle_mm > peak.in_obstacle_mm)
+      peak.in_obstacle_mm = m.in_obstacle_mm, peak.in_obstacle = m.in_obstacle;
     peak.inverted = std::max(peak.inverted, m.inverted);
     peak.run = m.inverted > 0 ? peak.run + 1 : 0;
     peak.inverted_steps_in_a_row = std::max(peak.inverted_steps_in_a_row, peak.run);
@@ -268,10 +272,21 @@ json Statistics::tissue(const world::World& world) const {
                    {"tissue_force_mn", {mn(m.tissue_force.x), mn(m.tissue_force.y), mn(m.tissue_force.z)}},
                    {"tissue_gap_mm", m.tissue_gap_mm},
                    {"tissue_gap_min_mm", peak.gap_mm},
+                   {"in_obstacle_max_mm", peak.in_obstacle_mm},
                    {"inverted", m.inverted},
                    {"inverted_max", peak.inverted},
                    {"inverted_steps_in_a_row", peak.inverted_steps_in_a_row}});
   }
+  return all;
+}
+
+std::vector<std::string> Statistics::in_obstacles() const {
+  std::vector<std::string> all;
+  for (std::size_t k = 0; k < tissue_peaks_.size(); ++k)
+    if (const TissuePeak& peak = tissue_peaks_[k]; peak.in_obstacle_mm > kInObstacle)
+      all.push_back(fmt::format("tissue '{}' went {:.3g} mm into obstacle '{}': tissue does not meet obstacles",
+                                params_.tissues[k].name, peak.in_obstacle_mm,
+                                params_.obstacles[peak.in_obstacle].name));
   return all;
 }
 
@@ -306,12 +321,9 @@ json Statistics::forceps() const {
 
 json Statistics::contacts() const {
   const auto gap = [](double v) { return v < std::numeric_limits<double>::infinity() ? json(v) : json(nullptr); };
-  return {{"max", contacts_max_},
-          {"last", contacts_last_},
-          {"overflow", overflows_},
-          {"gave_way", gave_way_},
-          {"gap_min_mm", gap(gap_min_mm_)},
-          {"gap_min_over_radius", gap(gap_min_over_radius_)}};
+  return {{"max", contacts_max_},           {"last", contacts_last_},
+          {"overflow", overflows_},         {"gave_way", gave_way_},
+          {"gap_min_mm", gap(gap_min_mm_)}, {"gap_min_over_radius", gap(gap_min_over_radius_)}};
 }
 
 json Statistics::solver() const {

@@ -51,6 +51,8 @@ class Statistics {
 
   std::uint64_t steps() const { return steps_; }
   std::uint64_t overflows() const { return overflows_; }
+  /// Tissues that went through obstacles, which they do not meet: what is told of each.
+  std::vector<std::string> in_obstacles() const;
   std::uint64_t gave_way() const { return gave_way_; }  ///< steps in which a contact bore all that one can
   std::uint64_t non_finite() const { return non_finite_; }
 
@@ -83,6 +85,8 @@ class Statistics {
   TailMean clamp_mean_;
   struct TissuePeak {
     double displacement_mm = 0, force = 0, gap_mm = 1;  // [uN]
+    double in_obstacle_mm = 0;
+    std::size_t in_obstacle = 0;
     int inverted = 0, inverted_steps_in_a_row = 0, run = 0;
   };
   std::vector<TissuePeak> tissue_peaks_;

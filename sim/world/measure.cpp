@@ -248,6 +248,14 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
     m.tissue_gap_mm = std::min(m.tissue_gap_mm, vertex_gap(t.surface(), s.tissues[k].surface(), m.tissue_gap_mm));
     m.tissue_gap_mm = std::min(m.tissue_gap_mm, vertex_gap(s.tissues[k].surface(), t.surface(), m.tissue_gap_mm));
   }
+  const contact::TriangleMesh& surface = t.surface();
+  for (std::size_t b = 0; b < s.obstacles.size() - s.tissues.size(); ++b) {
+    const contact::Obstacle& rigid = s.obstacles[b].body;
+    if (rigid.box_distance(surface.low(), surface.high()) > 0) continue;
+    for (std::size_t v = 0; v < surface.vertices(); ++v)
+      if (const double deep = -rigid.signed_distance(surface.vertex(v)); deep > m.in_obstacle_mm)
+        m.in_obstacle_mm = deep, m.in_obstacle = b;
+  }
   return m;
 }
 

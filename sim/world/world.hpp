@@ -78,14 +78,16 @@ struct TissueMeasure {
   /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own, where that is less than
   /// a millimetre; negative: inside
   double tissue_gap_mm = 1;
+  double in_obstacle_mm = 0;    ///< how deep its surface's vertices are in a rigid obstacle: it does not meet them
+  std::size_t in_obstacle = 0;  ///< in which, where that is above 0
 };
 
 /// One hole that a thread runs through, as of the last step.
 struct RingMeasure {
   std::size_t thread = 0, tissue = 0, suture = 0;
-  double s_mm = 0;                     ///< rest arc length of the thread in it
-  Vec3 place;                          ///< its centre, W [mm]
-  Vec3 force;                          ///< on the thread, W [uN]
+  double s_mm = 0;  ///< rest arc length of the thread in it
+  Vec3 place;       ///< its centre, W [mm]
+  Vec3 force;       ///< on the thread, W [uN]
   /// Of the thread where it is straight, on the side of its first vertex: of its bend beside the hole by the first
   /// integral of the elastica [uN]
   double tension_before = 0;

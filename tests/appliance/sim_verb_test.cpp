@@ -566,6 +566,35 @@ poisson = 0.3
   EXPECT_NEAR(at_rest, late, 1e-4 * late);
 }
 
+TEST_F(SimVerb, TissueThatGoesThroughAnObstacleSaysSo) {
+  const std::string scene = R"(duration_s = 0.05
+gravity_m_per_s2 = [0, 0, -9.81]
+[[thread]]
+name = "still"
+points_mm = [[50, 0, 6], [50, 0, 1]]
+segment_mm = 1
+[[thread.clamp]]
+at = "first"
+[[obstacle]]
+name = "bench"
+shape = "plane"
+normal = [0, 0, 1]
+[[tissue]]
+name = "vessel"
+shape = "vessel"
+p_WV_mm = [0, 0, 1]
+fixed = "none"
+)";
+  const Answer falls = sim(scenario(scene) + " --json");
+  EXPECT_EQ(falls.exit_code, 1);
+  EXPECT_NE(falls.err.find("tissue 'vessel' went"), std::string::npos) << falls.err;
+  EXPECT_NE(falls.err.find("obstacle 'bench'"), std::string::npos) << falls.err;
+  EXPECT_GT(json::parse(falls.out)["tissue"][0]["in_obstacle_max_mm"].get<double>(), 1);
+  const Answer stays = sim(scenario(with(scene, "fixed = \"none\"", "fixed = \"both\"")) + " --json");
+  EXPECT_EQ(stays.exit_code, 0) << stays.err;
+  EXPECT_EQ(json::parse(stays.out)["tissue"][0]["in_obstacle_max_mm"].get<double>(), 0);
+}
+
 TEST_F(SimVerb, StandingStillBeforeTheLastChangeIsNoRest) {
   // Straight and unloaded, at rest from the first step on; the force comes at 0.5 s.
   const std::string late = with(with(kBeam, "gravity_m_per_s2 = [0, 0, -9.81]\n", ""), "ramp_s = 0.1", "from_s = 0.5");
