@@ -674,7 +674,11 @@ void Renderer::State::write_forceps(std::size_t i, const SnapshotForceps& forcep
   const Pose X_WT{normalized(X.q), X.p};
   const double half = 0.5 * std::clamp(forceps.opening_rad, 0.0, 0.6);
   const Vec3 hinge = params.forceps[i].hinge_p_T;
-  const std::array<Pose, 3> part{arm_pose(X_WT, hinge, half), arm_pose(X_WT, hinge, -half), X_WT};
+  std::array<Pose, 3> part{arm_pose(X_WT, hinge, half), arm_pose(X_WT, hinge, -half), X_WT};
+  if (const auto& aside = forceps.aside; std::isfinite(norm(aside[0])) && std::isfinite(norm(aside[1]))) {
+    for (std::size_t arm = 0; arm < 2; ++arm) part[arm].p = part[arm].p + aside[arm];
+    part[2].p = part[2].p + 0.5 * (aside[0] + aside[1]);
+  }
   for (std::size_t k = 0; k < 3; ++k) model[3 * i + k] = to_matrix(part[k]);
 
   const float strength = forceps.status == TrackStatus::tracked ? 0.60F : 0.30F;

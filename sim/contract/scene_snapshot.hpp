@@ -46,6 +46,8 @@ struct SnapshotForceps {
   TrackStatus status = TrackStatus::lost;
   Pose X_WT;               ///< forceps frame T in the world W
   double opening_rad = 0;  ///< full angle between the arms, as the picture shall show it
+  /// How far the arms on the sides +y and -y of T stand aside of that, pushed by what they meet  W [mm]
+  std::array<Vec3, 2> aside;
   bool grasping = false;
   double confidence = 0;  ///< 0..1, from the tracking
 };

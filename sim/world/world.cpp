@@ -439,6 +439,8 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
     shown.status = s.forceps[f].status();
     shown.X_WT = s.forceps[f].X_WT();
     shown.opening_rad = s.forceps[f].opening();
+    const contact::Tools& tools = s.coupled[0].tools();
+    shown.aside = {from_eigen(tools.given(kParts * f + 1)), from_eigen(tools.given(kParts * f))};
     shown.grasping = s.grasps[f].active;
     shown.confidence = s.forceps[f].confidence();
   }

@@ -142,6 +142,27 @@ std::vector<Rise> pull_up(double mu) {
   return out;
 }
 
+// Jaws that pinch a vessel are held apart by it: the picture has them where they are, not where the hand has them.
+TEST(ToolOnTissue, APictureShowsTheArmsWhereTheyAre) {
+  Scene s;
+  World world = make_world(s.p);
+  const double apart = 2 * 0.75 / 120, near = 2 * 0.3 / 120;
+  for (int i = 0; i < 12; ++i) s.step(world, {3.5, 0, 1.8 - 0.3 * i}, kDown, apart);
+  const auto scene = std::make_unique<SceneSnapshot>();
+  world.snapshot(*scene);
+  EXPECT_EQ(norm(scene->forceps[0].aside[0]) + norm(scene->forceps[0].aside[1]), 0) << "nothing is in their way";
+  double lag = 0;
+  for (int i = 1; i <= 30; ++i)
+    lag = s.step(world, {3.5, 0, -1.5}, kDown, apart + i / 30.0 * (near - apart)).held_lag_mm;
+  world.snapshot(*scene);
+  const auto& [plus, minus] = scene->forceps[0].aside;
+  const Vec3 out = rotate(kDown, {0, 1, 0});  // the side of the first
+  EXPECT_GT(dot(plus, out), 0.5 * lag);
+  EXPECT_LT(dot(minus, out), -0.5 * lag);
+  EXPECT_GT(lag, 1e-3);
+  EXPECT_NEAR(std::max(norm(plus), norm(minus)), lag, 1e-6);
+}
+
 // The grip is what Coulomb says: mu times what the jaws press with; round jaws and a round vessel add a little that is
 // there without friction, too. Below it the vessel comes along, above it the jaws slide on.
 TEST(ToolOnTissue, HeldBetweenTheJawsBelowTheirGripAndSlipsAboveIt) {
