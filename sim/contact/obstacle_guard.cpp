@@ -11,6 +11,7 @@ namespace {
 constexpr int kMostAdvances = 100;
 constexpr double kLeastDistance = 0.05;  // of the radius, from the centreline to a surface
 constexpr double kBand = 0.02;           // of that: so near is there
+constexpr double kNoNearer = 1e-6;  // of the radius: from here on halving ends, which would go on until rounding passes
 
 }  // namespace
 
@@ -53,6 +54,8 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
           if (apart || left <= kBand * least) break;
           t += left / speed;
         }
+        const double nearest = std::min(first, kNoNearer * s.thickest(j));
+        if (distance(apart ? 1.0 : t) < nearest) apart = false, t = 0;
         if (apart) continue;
         ++out.found;
         if (t < out.fraction || out.found == 1) {

@@ -434,6 +434,27 @@ TEST(ObstacleGuard, StopsWhatWouldPassBeforeItDoes) {
   EXPECT_GT(stopped, 100);
 }
 
+// A move may take half of what is left of the distance; a hundred of them leave less than rounding.
+TEST(ObstacleGuard, WhatIsPressedAgainAndAgainPassesNever) {
+  const Obstacle wire = Obstacle::cylinder({0, -5, -0.001}, {0, 5, -0.001}, 0.001);
+  const Obstacle* all[1] = {&wire};
+  std::vector<Vector3d> x{{-0.05, 0.3, 0.01}, {0.05, 0.31, 0.01}}, to = x;
+  const contact::Strand strand{x.data(), 2, false, 0.0125, 0.1};
+  const Vector3d* const ends[1] = {to.data()};
+  const auto move = [&](const Vector3d& by) {
+    for (std::size_t i = 0; i < 2; ++i) to[i] = x[i] + by;
+    const double fraction = contact::look(&strand, 1, ends, {all, 1, 0}).fraction;
+    for (Vector3d& p : x) p += fraction * by;
+    return fraction;
+  };
+  for (int k = 0; k < 300; ++k) {
+    move({0, 1e-3, -0.01});
+    ASSERT_GT(wire.nearest(x[0], x[1]).distance, 1e-10) << k;
+  }
+  EXPECT_EQ(move({0, 0, -0.01}), 0);
+  EXPECT_EQ(move({0, 0, 0.01}), 1) << "but it may go";
+}
+
 TEST(ObstacleGuard, StopsWhatASwingingConeWouldPass) {
   std::mt19937 random(6);
   int stopped = 0, let = 0;
