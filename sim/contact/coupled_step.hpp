@@ -128,7 +128,7 @@ class CoupledStep {
   Stops& stops() noexcept { return stops_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
-  /// With bodies that deform; known from step to step, begun by near_bodies(). Whoever ends a step calls remember().
+  /// With meshes, rigid or deforming; known from step to step, begun by near_bodies(). Whoever ends a step calls remember().
   MeshContacts& on_meshes() noexcept { return mesh_contacts_; }
   const MeshContacts& on_meshes() const noexcept { return mesh_contacts_; }
   /// What is carried from step to step.

@@ -208,7 +208,7 @@ void World::State::pierce(StepReport& report) noexcept {
     // Of several places about the point the one that it presses most.
     const contact::BodyContact* most = nullptr;
     for (const contact::BodyContact& b : touches)
-      if (b.contact.pair.strand_a == k && b.vertex == point &&
+      if (b.contact.pair.strand_a == k && b.contact.pair.edge_b >= rigid && b.vertex == point &&
           (!most || b.contact.normal.dot(b.contact.force) > most->contact.normal.dot(most->contact.force)))
         most = &b;
     if (most) {

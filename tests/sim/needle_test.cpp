@@ -249,5 +249,39 @@ TEST(Needle, FallsOntoThePlaneAndComesToRest) {
   }
 }
 
+// Steel on steel: only tissue is pierced, wherever it lies.
+TEST(Needle, ItsPointPressedOnARigidMeshPiercesNothing) {
+  WorldParams p = thread_world(0.005);
+  p.solver.iterations = 30;
+  p.threads = {with_needle(steel(2, 0, 0.1), 2, 0.1)};
+  ClampParams hand = clamp_at(Kind::vertex, Hold::position);
+  hand.at.vertex = 25;
+  hand.velocity = {2, 0, 0};
+  hand.until_s = 0.1;
+  p.threads[0].clamps = {hand};
+  ObstacleParams block;
+  block.shape = ObstacleParams::Shape::mesh;
+  for (const double x : {2.1, 3.0})
+    for (const double y : {-1.0, 1.0})
+      for (const double z : {-1.0, 1.0}) block.vertices.push_back({x, y, z});
+  block.triangles = {{0, 1, 3}, {0, 3, 2}, {4, 7, 5}, {4, 6, 7}, {0, 5, 1}, {0, 4, 5},
+                     {2, 3, 7}, {2, 7, 6}, {0, 2, 6}, {0, 6, 4}, {1, 7, 3}, {1, 5, 7}};
+  p.obstacles.push_back(block);
+  TissueParams far;
+  far.name = "far";
+  far.X_WV.p = {0, 50, 0};
+  far.pierce_force = 1;
+  p.tissues = {far};
+  World world = make_world(p);
+  double pressed = 0;
+  for (int k = 0; k < 20; ++k) {
+    EXPECT_FALSE(world.step({}).flags & step_pierced) << k;
+    for (const ContactMeasure& c : world.contacts())
+      if (c.other == ContactMeasure::Other::obstacle) pressed = std::max(pressed, c.normal_force);
+  }
+  EXPECT_GT(pressed, 100) << "the point met the block";
+  EXPECT_TRUE(world.rings().empty());
+}
+
 }  // namespace
 }  // namespace ligature::world
