@@ -357,6 +357,18 @@ bool CoupledStep::strands_press() const noexcept {
                      [](const StrandContact& c) { return !c.force.isZero(0); });
 }
 
+// Nothing holds threads or draws at them: no knot of theirs is tight.
+bool CoupledStep::loose(const ThreadSystem* systems, const StepProblem* problems, std::size_t count,
+                        double load) const noexcept {
+  for (std::size_t k = 0; k < count; ++k) {
+    const StepProblem& p = problems[k];
+    const auto grips = [](const Constraint& c) { return c.kind == Constraint::Kind::grip; };
+    if (!p.drive->held.empty() || std::any_of(p.constraints, p.constraints + p.count, grips)) return false;
+    if (systems[k].outer_load() > kLooseLoad * load) return false;
+  }
+  return true;
+}
+
 double CoupledStep::worst_penetration() const noexcept {
   double worst = 0;
   for (const StrandContact& c : contacts_.contacts()) worst = std::max(worst, -c.gap - c.dip);
@@ -1000,7 +1012,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     const double in_knots = find_knots(systems, strands, count);
     bool by_bodies = false;
     visit_rigid([&](const BodyContact&) { by_bodies = true; });
-    const bool on_bodies = !among_tissue && by_bodies && !strands_press();
+    const bool on_bodies = !among_tissue && by_bodies && (!strands_press() || loose(systems, problems, count, load));
     const bool by_moves = among_tissue || on_bodies;
     // Forces between strands are as exact as the cone problem was solved.
     const double enough = std::max(settings.step.residual_target, kContactBalance) * load + rounding;

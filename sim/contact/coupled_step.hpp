@@ -128,7 +128,8 @@ class CoupledStep {
   Stops& stops() noexcept { return stops_; }
   BodyContacts& bodies() noexcept { return body_contacts_; }
   const BodyContacts& bodies() const noexcept { return body_contacts_; }
-  /// With meshes, rigid or deforming; known from step to step, begun by near_bodies(). Whoever ends a step calls remember().
+  /// With meshes, rigid or deforming; known from step to step, begun by near_bodies(). Whoever ends a step calls
+  /// remember().
   MeshContacts& on_meshes() noexcept { return mesh_contacts_; }
   const MeshContacts& on_meshes() const noexcept { return mesh_contacts_; }
   /// What is carried from step to step.
@@ -200,6 +201,7 @@ class CoupledStep {
   SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
                          std::vector<Stopped>* stopped = nullptr) const noexcept;
   bool strands_press() const noexcept;  ///< on each other
+  bool loose(const ThreadSystem* systems, const StepProblem* problems, std::size_t count, double load) const noexcept;
   double worst_penetration() const noexcept;
   bool tissues_apart() const noexcept;
   void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,

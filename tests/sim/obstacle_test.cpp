@@ -650,6 +650,67 @@ TEST(ObstacleMotion, AFastPostTakesAFineThreadAlong) {
   }
 }
 
+MeshData ball(double radius, std::uint32_t around, std::uint32_t rings) {
+  MeshData m;
+  for (std::uint32_t k = 1; k < rings; ++k)
+    for (std::uint32_t i = 0; i < around; ++i) {
+      const double a = 2 * std::numbers::pi * i / around, b = std::numbers::pi * k / rings;
+      m.vertices.emplace_back(radius * std::sin(b) * std::cos(a), radius * std::sin(b) * std::sin(a),
+                              -radius * std::cos(b));
+    }
+  m.vertices.emplace_back(0, 0, -radius);
+  m.vertices.emplace_back(0, 0, radius);
+  const std::uint32_t low = around * (rings - 1), high = low + 1, last = around * (rings - 2);
+  for (std::uint32_t i = 0; i < around; ++i) {
+    const std::uint32_t j = (i + 1) % around;
+    for (std::uint32_t k = 0; k < last; k += around) {
+      m.triangles.push_back({k + i, k + j, k + around + j});
+      m.triangles.push_back({k + i, k + around + j, k + around + i});
+    }
+    m.triangles.push_back({low, j, i});
+    m.triangles.push_back({high, last + i, last + j});
+  }
+  return m;
+}
+
+// They press on each other, too, and the contacts come to bear much more than anything did when the step began.
+TEST(ObstacleMotion, FreeThreadsThatCollideOnAMovingMeshGoAlong) {
+  for (const double falls : {-200.0, -400.0}) {
+    WorldParams p = thread_world(0.005);
+    p.solver = {};
+    p.friction = {};
+    ObstacleParams o;
+    o.shape = ObstacleParams::Shape::mesh;
+    const MeshData m = ball(1, 24, 16);
+    for (const auto& v : m.vertices) o.vertices.push_back({v.x(), v.y(), v.z()});
+    o.triangles = m.triangles;
+    o.velocity = {0, 0, 100};
+    p.obstacles.push_back(o);
+    for (const bool flying : {false, true}) {
+      ThreadParams t = flying ? nylon({{0.3, -4, 1.0725}, {0.1, 4, 1.0725}}, kTen0, 80)
+                              : nylon({{-4, 0, 1.0225}, {4, 0, 1.0225}}, kTen0, 80);
+      t.name = flying ? "flying" : "lying";
+      t.inertial = true;
+      t.material.drag = 0;
+      if (flying) t.velocity = {0, 0, falls};
+      p.threads.push_back(t);
+    }
+    World world = make_world(p);
+    int unconverged = 0;
+    for (int k = 0; k < 10; ++k) {
+      const StepReport r = world.step({});
+      unconverged += r.flags & step_not_converged ? 1 : 0;
+      EXPECT_EQ(r.obstacle_lag_mm, 0) << falls << " " << k;
+    }
+    EXPECT_LT(unconverged, 3) << falls;
+    for (std::size_t k : {0u, 1u}) {
+      const ThreadMeasure at = world.measure(k, false);
+      const double mass = kNylonDensity * 0.25 * std::numbers::pi * kTen0 * kTen0 * at.rest_length_mm;
+      EXPECT_NEAR(at.momentum.z / mass, 100, 5) << falls << " thread " << k;
+    }
+  }
+}
+
 // Between two posts there is no room for a thread: what is in the way of a body that moves is told.
 TEST(ObstacleMotion, ABodyThatIsHeldUpTellsHowFarItIsBehind) {
   WorldParams p = thread_world(0.005);
