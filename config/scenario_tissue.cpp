@@ -19,23 +19,28 @@ constexpr std::int64_t kMostElements = 8192;  // of one tissue: about 20 ms a st
 constexpr double kElementsAlong = 12;  // the longest side of a mesh's box, where nothing else is said
 constexpr std::size_t kMostBoxes = 8;
 
+/// How far points reach along each axis.
+Vec3 extent(const std::vector<Vec3>& points) {
+  Vec3 low = points[0], high = low;
+  for (const Vec3& p : points) {
+    low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
+    high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
+  }
+  return high - low;
+}
+
 /// What a closed mesh encloses.
 void read_mesh(Table& t, TissueParams& p) {
-  Vec3 low, high;
+  Vec3 size;
   if (const auto file = t.need_path("mesh_file", Table::PathKind::file); !file.empty()) {
     if (auto mesh = load_mesh(file); mesh) {
       p.vertices = std::move(mesh->vertices);
       p.triangles = std::move(mesh->triangles);
-      low = high = p.vertices[0];
-      for (const Vec3& v : p.vertices) {
-        low = {std::min(low.x, v.x), std::min(low.y, v.y), std::min(low.z, v.z)};
-        high = {std::max(high.x, v.x), std::max(high.y, v.y), std::max(high.z, v.z)};
-      }
+      size = extent(p.vertices);
     } else {
       t.reject_as("mesh_file", mesh.error().message, "a closed triangle mesh in mm", "mend it, or export it anew");
     }
   }
-  const Vec3 size = high - low;
   const double longest = std::max({size.x, size.y, size.z, 1e-3});
   // A box of which one element sticks out on every side is no model of what is in it.
   const double thin = std::min({size.x, size.y, size.z}), least = thin > 0 ? std::clamp(thin, 1e-3, 100.0) : 100;
@@ -117,12 +122,8 @@ namespace {
 /// Of a vessel how thick it is, of a mesh as far as its box tells.
 double width(const TissueParams& p) {
   if (p.vertices.empty()) return p.outer_diameter_mm;
-  Vec3 low = p.vertices[0], high = low;
-  for (const Vec3& v : p.vertices) {
-    low = {std::min(low.x, v.x), std::min(low.y, v.y), std::min(low.z, v.z)};
-    high = {std::max(high.x, v.x), std::max(high.y, v.y), std::max(high.z, v.z)};
-  }
-  return std::min({high.x - low.x, high.y - low.y, high.z - low.z});
+  const Vec3 size = extent(p.vertices);
+  return std::min({size.x, size.y, size.z});
 }
 
 }  // namespace

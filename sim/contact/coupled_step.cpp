@@ -626,8 +626,8 @@ double CoupledStep::find_knots(const ThreadSystem* systems, const Strand* strand
   return worst;
 }
 
-// Among tissue, and where strands touch bodies alone: moves near contacts that turn back ask for more drag there, moves
-// that go on as before for less.
+// Among tissue, and where strands touch bodies alone or are loose: moves near contacts that turn back ask for more drag
+// there, moves that go on as before for less.
 void CoupledStep::steer_knot_drag(const ThreadSystem* systems, const Strand* strands, std::size_t count,
                                   bool first) noexcept {
   double along = 0, now = 0, before = 0;

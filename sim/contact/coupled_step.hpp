@@ -15,7 +15,7 @@
 /// Two drags come and go, so that a linearisation holds for the move that is made with it (a trust region): one on all
 /// vertices, while moves would be longer than kMostMove or contacts slide by more than kMostSlid or kMostTurn; and one
 /// on the vertices near contacts, while the forces that are out of balance there do not fall from one iteration to the
-/// next, or among tissue, and where strands touch rigid bodies alone, while moves turn back.
+/// next, or among tissue, and where strands touch rigid bodies alone or nothing holds them, while moves turn back.
 #include <array>
 #include <vector>
 

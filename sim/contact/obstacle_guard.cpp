@@ -55,7 +55,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
           t += left / speed;
         }
         const double nearest = std::min(first, kNoNearer * s.thickest(j));
-        if (distance(apart ? 1.0 : t) < nearest) apart = false, t = 0;
+        if (least < nearest && distance(apart ? 1.0 : t) < nearest) apart = false, t = 0;
         if (apart) continue;
         ++out.found;
         if (t < out.fraction || out.found == 1) {

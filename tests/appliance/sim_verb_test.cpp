@@ -532,18 +532,20 @@ TEST_F(SimVerb, UntilRestEndsAtRestAndTellsWhatTheClampCarries) {
   EXPECT_GT(std::stod(clamps[1][0]), 0) << "before the first step no clamp has exerted anything";
 }
 
+const std::string kHangs = R"([[thread]]
+name = "still"
+points_mm = [[50, 0, 6], [50, 0, 1]]
+segment_mm = 1
+[[thread.clamp]]
+at = "first"
+)";
+
 // The thread hangs still from the first step on; the vessel has yet to bend under its weight.
 TEST_F(SimVerb, NothingIsAtRestWhileTissueMoves) {
   const std::string scene = R"(duration_s = 3
 until = "rest"
 gravity_m_per_s2 = [0, 0, -9.81]
-[[thread]]
-name = "still"
-points_mm = [[50, 0, 5], [50, 0, 0]]
-segment_mm = 1
-[[thread.clamp]]
-at = "first"
-[[tissue]]
+)" + kHangs + R"([[tissue]]
 shape = "vessel"
 outer_diameter_mm = 3
 wall_mm = 0.3
@@ -569,13 +571,7 @@ poisson = 0.3
 TEST_F(SimVerb, TissueThatGoesThroughAnObstacleSaysSo) {
   const std::string scene = R"(duration_s = 0.05
 gravity_m_per_s2 = [0, 0, -9.81]
-[[thread]]
-name = "still"
-points_mm = [[50, 0, 6], [50, 0, 1]]
-segment_mm = 1
-[[thread.clamp]]
-at = "first"
-[[obstacle]]
+)" + kHangs + R"([[obstacle]]
 name = "bench"
 shape = "plane"
 normal = [0, 0, 1]
