@@ -636,7 +636,9 @@ void Tissue::Parts::learn() noexcept {
     stiffer = std::min(4 * stiffer, kMostStiffer);
   else
     stiffer = std::max(1.0, 0.5 * stiffer);
-  if (!(ss > kLeastMove * kLeastMove) || !(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > 1e-20 * gg)) {
+  // A change of forces within rounding says nothing: what nothing holds may move far by that.
+  const double told = std::max(1e-20 * gg, static_cast<double>(free.size()) * rounding * rounding);
+  if (!(ss > kLeastMove * kLeastMove) || !(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > told)) {
     find_middle();
     return;
   }
