@@ -1147,6 +1147,9 @@ void Tissue::load(std::uint32_t node, const Vector3d& force) noexcept {
   p_->for_each_bearer(node, [&](std::uint32_t i, double weight) { p_->force[i] += weight * force; });
 }
 
+void Tissue::pull(const Vector3d& gravity) noexcept {
+  p_->settings.gravity = gravity;
+}
 void Tissue::carry(const Vector3d& velocity) noexcept {
   p_->carried = velocity;
 }

@@ -49,6 +49,7 @@ void World::State::apply_schedule() noexcept {
         break;
       case Key::gravity:
         gravity = to_eigen(e.vector);
+        for (tissue::Tissue& t : tissues) t.pull(gravity);
         break;
       case Key::obstacle_velocity:
         obstacles[e.index].velocity = to_eigen(e.vector);
