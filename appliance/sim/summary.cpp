@@ -270,6 +270,7 @@ json Statistics::tissue(const world::World& world) const {
                    {"force_mn", {mn(m.contact_force.x), mn(m.contact_force.y), mn(m.contact_force.z)}},
                    {"force_max_mn", mn(peak.force)},
                    {"tissue_force_mn", {mn(m.tissue_force.x), mn(m.tissue_force.y), mn(m.tissue_force.z)}},
+                   {"obstacle_force_mn", {mn(m.obstacle_force.x), mn(m.obstacle_force.y), mn(m.obstacle_force.z)}},
                    {"tissue_gap_mm", m.tissue_gap_mm},
                    {"tissue_gap_min_mm", peak.gap_mm},
                    {"in_obstacle_max_mm", peak.in_obstacle_mm},

@@ -8,6 +8,7 @@
 
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle_guard.hpp"
+#include "sim/contact/rigid_surface.hpp"
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/smooth_curve.hpp"
 #include "sim/contact/tolerances.hpp"
@@ -134,6 +135,10 @@ bool CoupledStep::near_bodies(const Strand* strands, std::size_t count, const Bo
     for (std::size_t v = 0; v < body.nodes(); ++v)
       tissue_move = std::max(tissue_move, (body.x()[v] - body.start()[v]).squaredNorm());
   });
+  visit_rigid_surfaces([&](RigidSurface& surface) {
+    surface.begin(0);
+    tissue_move = std::max(tissue_move, surface.travel() * surface.travel());
+  });
   tissue_move = 2 * std::min(std::sqrt(tissue_move), kMostMove);
   find_on_meshes(strands, count, tissue_move + carried + kContactReach * diameter, most,
                  [&](std::size_t k, std::size_t i) { return moves ? moves[k][i] : most; });
@@ -179,6 +184,12 @@ template <class Visit>
 void CoupledStep::visit_soft(const Visit& visit) const noexcept {
   for (std::size_t b = 0; b < bodies_.count; ++b)
     if (SoftBody* const body = bodies_.soft_of(b)) visit(*body);
+}
+
+template <class Visit>
+void CoupledStep::visit_rigid_surfaces(const Visit& visit) const noexcept {
+  for (std::size_t b = 0; b < bodies_.count; ++b)
+    if (RigidSurface* const surface = bodies_.rigid_of(b)) visit(*surface);
 }
 
 template <class Visit>
@@ -247,15 +258,15 @@ Vector3d CoupledStep::body_moved(const StrandContact& c, const Row& row, bool ah
          (ahead ? tools_.gives(tool) : tools_.gave(tool));
 }
 
-// Of the place of a contact on a soft body: by its last step(), or since the step began.
+// Of the place of a contact on a soft body, or on what tissue meets: by its last step(), or since the step began.
 Vector3d CoupledStep::soft_moved(const StrandContact& c, bool by_step) const noexcept {
-  const SoftBody& soft = *bodies_.soft_of(c.pair.edge_b);
+  const SoftBody& soft = *met_by_tissue(bodies_, c.pair.edge_b);
   return blended(soft, c.on, [&](std::uint32_t v) -> Vector3d {
     return by_step ? soft.step()[v] : Vector3d(soft.x()[v] - soft.start()[v]);
   });
 }
 
-// Likewise of a's place against b's, of two soft bodies.
+// Likewise of a's place against b's, of two bodies that tissue meets.
 Vector3d CoupledStep::tissue_moved(const Row& row, bool by_step) const noexcept {
   const TissueContact& t = tissue_contacts_.contacts()[row.contact];
   StrandContact own = t.contact;
@@ -424,7 +435,7 @@ void CoupledStep::couple(ThreadSystem* systems, const Strand* strands, std::size
     mu_[r] = row.of == Row::Of::strands        ? settings.friction
              : row.of == Row::Of::strut        ? 0.0
              : row.of == Row::Of::tool         ? settings.tool_friction
-             : row.of == Row::Of::tissue       ? settings.tissue_friction
+             : row.of == Row::Of::tissue       ? (on_rigid(c) ? settings.tool_friction : settings.tissue_friction)
              : c.pair.edge_b >= bodies_.tools  ? settings.tool_thread_friction
              : !bodies_.soft_of(c.pair.edge_b) ? settings.body_friction
              : at_point                        ? std::max(kPointFriction, settings.soft_friction)
@@ -732,11 +743,11 @@ double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
     vertex(strand, strands_[strand].next(index));
   };
   const auto corners = [&](std::uint32_t body, std::uint32_t triangle) {
-    const SoftBody& soft = *bodies_.soft_of(body);
+    const SoftBody& soft = *met_by_tissue(bodies_, body);
     for (const std::uint32_t v : soft.surface().triangle(triangle)) {
       Jams::Part& p = piece[parts++] = {};
       p.soft = true, p.owner = body, p.index = v, p.own = soft.step()[v];
-      p.held = p.own.isZero(0);  // what is fixed does not move at all
+      p.held = p.own.isZero(0) || bodies_.rigid_of(body);  // what is fixed does not move at all
     }
   };
   const auto join = [&] {
@@ -761,7 +772,7 @@ double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
   double most = 0;
   for (const Jams::Part& p : jams_.parts()) {
     if (p.soft) {
-      bodies_.soft_of(p.owner)->lead(p.index, p.move);
+      met_by_tissue(bodies_, p.owner)->lead(p.index, p.move);
       continue;
     }
     const Strand& s = strands_[p.owner];
@@ -828,10 +839,12 @@ bool CoupledStep::give_way(const Strand* strands, double fraction) noexcept {
   const Vector3d* const* const arms = tools_.trial(body_motion_, fraction);
   for (const Stopped& w : tools_in_way_) make_room(w, tools_.strands()[w.strand], arms[w.strand]);
   for (const Stopped& w : folds_in_way_) {
-    SoftBody *const a = bodies_.soft_of(w.strand), *const b = bodies_.soft_of(w.body);
+    SoftBody *const a = met_by_tissue(bodies_, w.strand), *const b = met_by_tissue(bodies_, w.body);
     const TriangleMesh::Triangle &t = a->surface().triangle(w.edge), &u = b->surface().triangle(w.triangle);
     Vector3d mean = Vector3d::Zero();
     for (std::size_t c = 0; c < 3; ++c) mean += (a->step()[t[c]] + b->step()[u[c]]) / 6;
+    if (bodies_.rigid_of(w.strand)) mean = a->step()[t[0]];
+    if (bodies_.rigid_of(w.body)) mean = b->step()[u[0]];
     for (std::size_t c = 0; c < 3; ++c) {
       a->lead(t[c], mean + kOfRoom * w.part * (a->step()[t[c]] - mean));
       b->lead(u[c], mean + kOfRoom * w.part * (b->step()[u[c]] - mean));
@@ -913,6 +926,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
           static_cast<int>(std::ceil(std::min(1e3, (h.target - (*problems[k].x0)[h.vertex]).norm() / most_move))));
   }
   parts = std::max(parts, body_parts(strands));
+  double rigid_travel = 0;  // of what tissue meets
+  visit_rigid_surfaces([&](const RigidSurface& r) { rigid_travel = std::max(rigid_travel, r.travel()); });
+  parts = std::max(parts, static_cast<int>(std::ceil(std::min(1e3, rigid_travel / (kRigidPart * least_skin())))));
   if (!tools_.contacts().empty())
     parts = std::max(
         parts, static_cast<int>(std::ceil(std::min(1e3, tools_.furthest() / (kBodyPart * tools_.least_radius())))));
@@ -974,7 +990,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                          [&](std::size_t k, std::size_t i) { return kLikelyMove * systems[k].step_of(i).norm(); });
       if (lost > 0) out.overflow = true;
       if (tools_.find(motion, bodies_, tool_near) > 0) out.overflow = true;
-      const double soft_likely = std::min(kLikelyMove * soft_moved_, kMostMove);
+      const double soft_likely = std::min(kLikelyMove * soft_moved_ + led * rigid_travel, kMostMove);
       if (tissue_contacts_.find(bodies_, reach_of_tissue(soft_likely, true)) > 0) out.overflow = true;
       stops_.add_to(strands, tools_.strands(), bodies_, rings_.passages(), mesh_contacts_.contacts(), tools_.contacts(),
                     tissue_contacts_.contacts());
@@ -1043,6 +1059,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
 
     const double asked = asked_from(motion);
     body_motion_ = asked - motion;
+    visit_rigid_surfaces([&](RigidSurface& surface) { surface.lead_to(motion, body_motion_); });
     stiffen_places(systems, strands);
     if (!among_tissue) let_slide(systems, strands, count);
     double knot_drag_used = 0;
@@ -1189,6 +1206,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (fraction == 1) motion = asked;
     tools_.advance(fraction);
     visit_soft([&](SoftBody& body) { body.advance(fraction); });
+    visit_rigid_surfaces([&](RigidSurface& surface) { surface.advance(fraction); });
     for (std::size_t k = 0; k < count; ++k) {
       rod::RodState& state = *problems[k].state;
       systems[k].foresee_tension(trial_[k]);
@@ -1242,6 +1260,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     });
     if (passes || look_tissues(bodies_, {0.5, true}, kAuditShare).found > 0) break;
     visit_soft([](SoftBody& body) { body.go_back(0.5); });
+    visit_rigid_surfaces([](RigidSurface& surface) { surface.go_back(0.5); });
     tools_.go_back(0.5);
     motion *= 0.5;
     tools_.place(motion);
@@ -1256,6 +1275,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     out.limited = went_back = true;
     motion = 0;
     visit_soft([](SoftBody& body) { body.go_back(0); });
+    visit_rigid_surfaces([](RigidSurface& surface) { surface.go_back(0); });
     tools_.go_back(0);
     for (std::size_t k = 0; k < count; ++k) {
       systems[k].undo();
@@ -1274,7 +1294,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     if (c.force.norm() > (1 - 1e-9) * kMostStrandForce) out.gave_way = true;
   });
   out.motion = motion;
-  if (!out.finite) tools_.go_back(0);
+  if (!out.finite) {
+    tools_.go_back(0);
+    visit_rigid_surfaces([](RigidSurface& surface) { surface.go_back(0); });
+  }
   tools_.finish(out.finite ? motion : 0);
   visit_soft([&](SoftBody& body) {
     if (!out.finite) body.go_back(0);

@@ -50,7 +50,7 @@ struct CoupledSettings {
   double friction = 0;              ///< mu between strands
   double body_friction = 0;         ///< mu between strands and rigid bodies
   double soft_friction = 0;         ///< mu between strands and bodies that deform, rims of holes in them too
-  double tool_friction = 0;         ///< mu between tools and these
+  double tool_friction = 0;         ///< mu between tools or rigid bodies and these
   double tool_thread_friction = 0;  ///< mu between tools and strands
   double tissue_friction = 0;       ///< mu between bodies that deform
   bool between = true;              ///< strands touch each other; else they pass through
@@ -175,10 +175,16 @@ class CoupledStep {
   void visit_contacts(const Visit& visit) noexcept;
   template <class Visit>
   void visit_soft(const Visit& visit) const noexcept;
+  /// visit(surface) of the rigid bodies that tissue meets.
+  template <class Visit>
+  void visit_rigid_surfaces(const Visit& visit) const noexcept;
   /// visit(contact) for those with rigid bodies, meshes last.
   template <class Visit>
   void visit_rigid(const Visit& visit) const noexcept;
   bool is_rigid(const StrandContact& c) const noexcept { return !bodies_.soft_of(c.pair.edge_b); }
+  bool on_rigid(const StrandContact& of_tissue) const noexcept {
+    return bodies_.rigid_of(of_tissue.pair.edge_a) || bodies_.rigid_of(of_tissue.pair.edge_b);
+  }
   double meshes_travel() const noexcept;
   void add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept;
   void turn_with_rims() noexcept;

@@ -33,6 +33,10 @@ class Obstacle {
   /// Of a mesh, as it was before it moved, else null. One that deforms may have done so since: SoftBody::surface().
   const TriangleMesh* surface() const noexcept { return mesh_; }
 
+  /// Its surface in triangles, where it was before it moved: of a plane that of a box below it, which reaches 1 m; of
+  /// what is round facets, 32 a turn, that touch it from outside (0.5 % of its radius). @pre no cone
+  TriangleMesh in_facets() const;
+
   /// Begins a step: by how far it moves in this one.
   void move(const Vector3d& by) noexcept { moved_ = by, shift_ += by; }
   /// Takes back all but a fraction of the step's motion.
@@ -117,6 +121,7 @@ class Obstacle {
   bool there_ = true;
 };
 
+class RigidSurface;
 class SoftBody;
 struct Passage;
 
@@ -127,10 +132,13 @@ struct Bodies {
   double at = 0;  ///< fraction of this step's motion that they have made; soft ones are where they are
   /// Those that deform, null for the others; null: none does. Their obstacle is Obstacle::soft(surface()).     (count)
   SoftBody* const* soft = nullptr;
+  /// What tissue meets of those that are rigid, null for others and where nothing is soft; or null.            (count)
+  RigidSurface* const* rigid = nullptr;
   std::size_t tools = static_cast<std::size_t>(-1);  ///< from this one on they are tools' (tools.hpp), in their order
   const std::vector<Passage>* spared = nullptr;      ///< stretches of strands that a body holds, and does not touch
 
   SoftBody* soft_of(std::size_t b) const noexcept { return soft ? soft[b] : nullptr; }
+  RigidSurface* rigid_of(std::size_t b) const noexcept { return rigid ? rigid[b] : nullptr; }
 };
 
 }  // namespace ligature::contact

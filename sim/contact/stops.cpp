@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sim/contact/rigid_surface.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/segment_triangle.hpp"
 
@@ -98,7 +99,7 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
                    const std::vector<Passage>& passages, std::vector<BodyContact>& with_strands,
                    std::vector<BodyContact>& with_tools, std::vector<TissueContact>& between_tissues) noexcept {
   std::erase_if(known_, [&](Stop& s) {
-    const TriangleMesh& mesh = bodies.soft_of(s.at.body)->surface();
+    const TriangleMesh& mesh = met_by_tissue(bodies, s.at.body)->surface();
     const Corners b = corners(mesh, s.at.triangle);
     s.placed = false;
     StrandContact c;
@@ -114,7 +115,7 @@ void Stops::add_to(const Strand* strands, const std::vector<Strand>& tools, cons
       return gap < s.at.kept;
     };
     if (s.of == Of::tissue) {
-      const TriangleMesh& other = bodies.soft_of(s.at.strand)->surface();
+      const TriangleMesh& other = met_by_tissue(bodies, s.at.strand)->surface();
       const Between near = nearest(corners(other, s.at.edge), b);
       if (!place(near.distance, near.on_a - near.on_b, near.on_b)) return true;
       if (between_tissues.size() == between_tissues.capacity()) return true;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "sim/contact/rigid_surface.hpp"
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/self_pairs.hpp"
 #include "sim/contact/soft_body.hpp"
@@ -109,8 +110,8 @@ std::size_t TissueContacts::find(const Bodies& bodies, const TissueReach& reach)
     if (own && own->skin() > 0 && own->self_pairs())
       find_self({a, a, *own, *own, 2 * own->skin(), reach}, *own->self_pairs());
     for (std::uint32_t b = a + 1; b < bodies.count; ++b) {
-      const SoftBody *const of_a = bodies.soft_of(a), *const of_b = bodies.soft_of(b);
-      if (!of_a || !of_b || !(of_a->skin() > 0) || !(of_b->skin() > 0)) continue;
+      if (!kept_apart(bodies, a, b)) continue;
+      const SoftBody *const of_a = met_by_tissue(bodies, a), *const of_b = met_by_tissue(bodies, b);
       const Pair pair{a, b, *of_a, *of_b, of_a->skin() + of_b->skin(), reach};
       const TriangleMesh& mesh = of_b->surface();
       if (box_distance(of_a->surface(), mesh.low(), mesh.high()) > reach.apart + reach.most + pair.skin) continue;

@@ -1,5 +1,6 @@
 #pragma once
-/// Where the surfaces of soft bodies touch each other, with an identity, a normal and a force that persist.
+/// Where the surfaces of soft bodies touch each other and rigid ones, with an identity, a normal and a force that
+/// persist.
 ///
 /// Every surface has a skin, and two keep the sum of their skins: a contact's gap is the distance of two places less
 /// that. The places are those where the distance of two triangle meshes has local minima,

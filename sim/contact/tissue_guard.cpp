@@ -6,6 +6,7 @@
 #include <cmath>
 #include <tuple>
 
+#include "sim/contact/rigid_surface.hpp"
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/self_pairs.hpp"
 
@@ -162,8 +163,8 @@ SoftVerdict look_tissues(const Bodies& bodies, const TissueMove& move, double sh
                     if (stopped && stopped->size() < stopped->capacity()) stopped->push_back({i, t, i, u, keep, until});
                   });
     for (std::uint32_t j = i + 1; j < bodies.count; ++j) {
-      const SoftBody *const a = bodies.soft_of(i), *const b = bodies.soft_of(j);
-      if (!a || !b || !(a->skin() > 0) || !(b->skin() > 0)) continue;
+      if (!kept_apart(bodies, i, j)) continue;
+      const SoftBody *const a = met_by_tissue(bodies, i), *const b = met_by_tissue(bodies, j);
       look_between(*a, *b, move, share, out, [&](std::uint32_t t, std::uint32_t u, double keep, double until) {
         if (stopped && stopped->size() < stopped->capacity()) stopped->push_back({i, t, j, u, keep, until});
       });

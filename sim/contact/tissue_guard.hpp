@@ -1,6 +1,6 @@
 #pragma once
-/// No surface of a soft body passes through that of another or through itself: proven triangle against triangle, by a plane that
-/// separates both at both ends of a move, else by conservative advancement [Mirtich 1996].
+/// No surface of a soft body passes through that of another, of a rigid one or through itself: proven triangle against
+/// triangle, by a plane that separates both at both ends of a move, else by conservative advancement [Mirtich 1996].
 #include <vector>
 
 #include "sim/contact/obstacle.hpp"

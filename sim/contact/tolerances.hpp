@@ -39,6 +39,7 @@ inline constexpr double kMostGrowth = 1.02;   ///< ... or, where that was more b
 inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2]
 inline constexpr double kFaceHold = 0.5;      ///< likewise one with a face of a soft body
 inline constexpr double kBodyPart = 1.0;  ///< of its thickness and a thread's, that a body moves in one linearisation
+inline constexpr double kRigidPart = 10;  ///< likewise one that tissue meets [skins of both]
 inline constexpr double kSameSide = 0.7;  ///< cosine of two normals that belong to one contact with a mesh
 inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]

@@ -286,6 +286,7 @@ void World::State::add_tools() {
   for (std::size_t k = 0; k < coupled[0].tools().count(); ++k) {
     bodies.push_back(&coupled[0].tools().body(k));
     soft_bodies.push_back(nullptr);
+    rigid_surfaces.push_back(nullptr);
     curved = true;
   }
   spared.reserve(2 * kAllParts * instrument::kMostHeld);

@@ -237,12 +237,15 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
       const contact::TriangleMesh::Nearest at = t.surface().nearest(arm.x[i], arm.x[i + 1], m.tool_gap_mm + arm.radius);
       if (at.found) m.tool_gap_mm = std::min(m.tool_gap_mm, at.distance - arm.radius_at(i, at.s));
     }
-  Vector3d by_tissues = Vector3d::Zero();
+  Vector3d by_tissues = Vector3d::Zero(), by_obstacles = Vector3d::Zero();
   for (const contact::TissueContact& c : s.coupled[0].tissues().contacts()) {
-    if (c.contact.pair.edge_a == body) by_tissues += c.contact.force;
-    if (c.contact.pair.edge_b == body) by_tissues -= c.contact.force;
+    const contact::EdgePair& of = c.contact.pair;
+    Vector3d& sum_of = std::min(of.edge_a, of.edge_b) < s.obstacles.size() - s.tissues.size() ? by_obstacles : by_tissues;
+    if (of.edge_a == body) sum_of += c.contact.force;
+    if (of.edge_b == body) sum_of -= c.contact.force;
   }
   m.tissue_force = from_eigen(by_tissues);
+  m.obstacle_force = from_eigen(by_obstacles);
   for (std::size_t k = 0; k < s.tissues.size(); ++k) {
     if (k == number) continue;
     m.tissue_gap_mm = std::min(m.tissue_gap_mm, vertex_gap(t.surface(), s.tissues[k].surface(), m.tissue_gap_mm));

@@ -21,6 +21,7 @@
 #include "sim/contact/coupled_step.hpp"
 #include "sim/contact/implicit_step.hpp"
 #include "sim/contact/obstacle.hpp"
+#include "sim/contact/rigid_surface.hpp"
 #include "sim/instrument/forceps.hpp"
 #include "sim/instrument/grasp.hpp"
 #include "sim/rod/rod.hpp"
@@ -164,12 +165,14 @@ struct World::State {
   std::vector<contact::CoupledStep> coupled;     // one
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
-  std::uint32_t channels = 0;                    // that were ever there: the number of the next
-  std::vector<tissue::Tissue> tissues;           // their surfaces are the last of the obstacles
-  std::vector<std::size_t> surface_vertices;     // of each
-  std::vector<const contact::Obstacle*> bodies;  // of the obstacles, then of the arms of forceps
-  std::vector<contact::SoftBody*> soft_bodies;   // likewise, null where it is rigid
-  bool curved = false;                           // one of them is not a plane
+  std::uint32_t channels = 0;                          // that were ever there: the number of the next
+  std::vector<tissue::Tissue> tissues;                 // their surfaces are the last of the obstacles
+  std::vector<std::size_t> surface_vertices;           // of each
+  std::vector<const contact::Obstacle*> bodies;        // of the obstacles, then of the arms of forceps
+  std::vector<contact::SoftBody*> soft_bodies;         // likewise, null where it is rigid
+  std::vector<contact::RigidSurface> surfaces;         // of obstacles, as tissue meets them
+  std::vector<contact::RigidSurface*> rigid_surfaces;  // those, as bodies; null where there is none
+  bool curved = false;                                 // one of them is not a plane
   std::vector<const Vector3d*> ends, begins;
   std::vector<std::vector<double>> moves;  // of each vertex in this step, as far as it can be foreseen [mm]
   std::vector<Vector3d> along_arm;         // where the spheres of an arm are, against tissue
@@ -220,6 +223,7 @@ struct World::State {
   void lead_tools() noexcept;
   // tissues
   Result<void> add_tissues();
+  Result<void> add_surfaces();
   Result<void> add_sutures();
   void step_tissues_alone() noexcept;
   bool apart_from_tissues() noexcept;
@@ -285,7 +289,7 @@ struct World::State {
             .point = point_of(t)};
   }
   contact::Bodies all_bodies() const noexcept {
-    return {bodies.data(), bodies.size(), 0, soft_bodies.data(), obstacles.size(), &spared};
+    return {bodies.data(), bodies.size(), 0, soft_bodies.data(), rigid_surfaces.data(), obstacles.size(), &spared};
   }
   contact::StepProblem problem_of(Thread& t) noexcept {
     return {&t.model, &t.x0, &t.state, &t.drive, constraints.data() + t.constraints_first, t.constraints_count};

@@ -12,9 +12,10 @@ namespace {
 
 constexpr int kAloneIterations = 3;  // linear solves of a tissue that no thread is near
 constexpr double kHoleOverNeedle = 1.1;
-constexpr double kPointLength = 6;  // of the radius: what presses so near the point presses with it
-constexpr double kOtherSide = 0.5;  // of the wall: a hole further than this from the one before leads out of it
-constexpr double kFurthest = 1e4;   // where a hole is looked for [mm]
+constexpr double kPointLength = 6;    // of the radius: what presses so near the point presses with it
+constexpr double kOtherSide = 0.5;    // of the wall: a hole further than this from the one before leads out of it
+constexpr double kFurthest = 1e4;     // where a hole is looked for [mm]
+constexpr double kLeastApart = 1e-6;  // of tissue and an obstacle when they begin [mm]
 
 tissue::Material material_of(const TissueParams& p) {
   return {.young = p.young_pa,
@@ -107,6 +108,33 @@ Result<void> World::State::add_tissues() {
         return usage_error(name_of(params.tissues[k], k) + " begins inside " + name_of(params.tissues[o], o) +
                            ": place them apart");
     }
+  return {};
+}
+
+// What tissue meets of the obstacles. Of what begins in them no contact could tell the sides.
+Result<void> World::State::add_surfaces() {
+  rigid_surfaces.assign(bodies.size(), nullptr);
+  if (tissues.empty()) return {};
+  const std::size_t rigid = obstacles.size() - tissues.size();
+  surfaces.reserve(rigid);
+  for (std::size_t b = 0; b < rigid; ++b) {
+    const contact::Obstacle& body = obstacles[b].body;
+    surfaces.emplace_back(body);
+    for (std::size_t k = 0; k < tissues.size(); ++k) {
+      const contact::TriangleMesh& own = tissues[k].surface();
+      const contact::Obstacle* const none[] = {nullptr, nullptr};
+      contact::SoftBody* const soft[] = {&tissues[k], nullptr};
+      contact::RigidSurface* const met[] = {nullptr, &surfaces.back()};
+      const contact::Bodies both{none, 2, 0, soft, met};
+      bool inside = contact::kept_apart(both, 0, 1) && contact::look_tissues(both, {}).inside > 0;
+      for (std::size_t v = 0; v < own.vertices() && !inside; ++v)
+        inside = body.signed_distance(own.vertex(v)) < kLeastApart;
+      if (inside)
+        return usage_error(name_of(params.tissues[k], k) + " begins inside obstacle '" + params.obstacles[b].name +
+                           "' or touches it: place them apart");
+    }
+    rigid_surfaces[b] = &surfaces.back();
+  }
   return {};
 }
 
@@ -235,6 +263,7 @@ void World::State::step_tissues_alone() noexcept {
     t.begin(params.step_s);
     t.settle(kAloneIterations);
   }
+  for (contact::RigidSurface& r : surfaces) r.lead_to(1, 0);
 }
 
 // That no thread, no tool and no other tissue met a tissue while both went from the start of the step to where they
@@ -266,6 +295,7 @@ bool World::State::apart_from_tissues() noexcept {
 
 void World::State::undo_tissues(double fraction) noexcept {
   for (tissue::Tissue& t : tissues) t.go_back(fraction);
+  for (contact::RigidSurface& r : surfaces) r.go_back(fraction);
 }
 
 Vector3d World::State::hole_of(const contact::Ring& ring) const noexcept {

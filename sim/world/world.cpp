@@ -72,7 +72,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   left_of_motion = 1 - out.motion;
   if (const double made = out.finite ? out.motion : 0; made < 1)
     for (Obstacle& o : obstacles)
-      if (!o.flat()) o.body.shorten(made);
+      if (!o.flat() || !tissues.empty()) o.body.shorten(made);
   report.crossings_prevented = out.prevented;
   report.crossings_found = out.unproven;
   if (out.prevented > 0) report.flags |= step_crossing_prevented;
@@ -356,6 +356,7 @@ Result<World> World::create(const WorldParams& params, const Capacity& capacity)
     s->bodies.push_back(&o.body);
     s->soft_bodies.push_back(o.soft);
   }
+  if (auto ok = s->add_surfaces(); !ok) return Unexpected{ok.error()};
   s->coupled.emplace_back(s->systems.size(), s->vertices, capacity.contacts);
   s->cone_settings = {.method = params.solver.contact == SolverParams::Contact::none
                                     ? contact::ConeMethod::standard

@@ -75,10 +75,11 @@ struct TissueMeasure {
   double tool_grip = 0;      ///< sum of their normal forces: what friction holds by [uN]
   double tool_gap_mm = 1e9;  ///< from its surface to that of the nearest arm; negative: pressed in
   Vec3 tissue_force;         ///< of other tissues on it, W [uN]
+  Vec3 obstacle_force;       ///< of rigid obstacles on it, W [uN]
   /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own, where that is less than
   /// a millimetre; negative: inside
   double tissue_gap_mm = 1;
-  double in_obstacle_mm = 0;    ///< how deep its surface's vertices are in a rigid obstacle: it does not meet them
+  double in_obstacle_mm = 0;    ///< how deep its surface's vertices are in a rigid obstacle
   std::size_t in_obstacle = 0;  ///< in which, where that is above 0
 };
 
