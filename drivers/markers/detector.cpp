@@ -887,21 +887,23 @@ bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noex
   // or two anyhow. A misfit that is no noise of pixels has a part of that in it.
   const double rim_own = static_cast<double>(f.rim_own), together = static_cast<double>(blob.together);
   const double alike = (1 - rim_own) * together + rim_own * std::min(kRimTogether, together);
-  double swell = alike;
-  if (misfit_now > 1.3)
-    swell = misfit_now * (together > 1 ? std::max(1.0, kMisfitPart * alike)
-                                       : std::clamp(1 + kUneven * (static_cast<double>(f.unevenness) - 0.4), 1.0, 4.0));
+  double swell = alike, unround = 1;
+  if (misfit_now > 1.3) {
+    const double uneven = std::clamp(1 + kUneven * (static_cast<double>(f.unevenness) - 0.4), 1.0, 4.0);
+    swell = misfit_now * (together > 1 ? std::max(1.0, kMisfitPart * alike) : uneven);
+    unround = misfit_now * (together > 1 ? 1.0 : uneven);
+  }
   // Of what lies beside the disc a part in pixels goes into the centre; what is left of a cover's rim after its pixels
   // are out adds its own part.
   // What other balls of the image have beside them, this one may have where its noise hides it.
   const double elsewhere = blob.occluded ? 0.0 : 0.5 * static_cast<double>(beside_others);
   const double hidden = blob.occluded ? kHiddenPart * (1.0 - static_cast<double>(std::min(1.0F, f.arc))) : 0.0;
   const double floor = params.centroid_floor_px * params.centroid_floor_px + hidden * hidden;
-  if (blob.occluded) swell *= kHiddenSwell;
+  if (blob.occluded) swell *= kHiddenSwell, unround *= kHiddenSwell;
 
   out.u_px = f.x, out.v_px = f.y;
   out.area_px = 3.14159265F * f.r * f.r;
-  out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(swell));
+  out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(unround));
   out.var_uu_px2 =
       static_cast<float>(swell * f.var_xx + floor + kBeside2 * (static_cast<double>(f.beside[0]) + elsewhere));
   out.var_vv_px2 =

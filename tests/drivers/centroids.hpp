@@ -148,6 +148,7 @@ inline double centre_bound(const VirtualRigParams& p, const CameraModel& camera,
 
 struct CentreErrors {
   int expected = 0, found = 0, extra = 0, inside95 = 0, bounds = 0;
+  int good = 0;  ///< found, and of a quality that calibration takes
   double sum2 = 0, worst = 0, bound2 = 0;
   std::array<std::array<double, 2>, 64> cell_sum{};  ///< by the centre's place in its pixel, 8 x 8
   std::array<int, 64> cell_count{};
@@ -196,6 +197,7 @@ inline CentreErrors centre_errors(VirtualRigParams params, int poses, double alo
                      d = std::hypot(du, dv);
         if (d > 4) continue;  // another blob
         ++e.found;
+        e.good += b.quality >= 0.5F;
         e.sum2 += 0.5 * d * d, e.worst = std::max(e.worst, d);
         const double uu = b.var_uu_px2, uv = b.var_uv_px2, vv = b.var_vv_px2;
         e.inside95 += (vv * du * du - 2 * uv * du * dv + uu * dv * dv) / (uu * vv - uv * uv) < 5.991;
