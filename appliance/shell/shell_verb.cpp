@@ -77,7 +77,10 @@ Station& ShellService::station() {
   return state_->station;
 }
 std::string ShellService::line() const {
-  return fmt::format("shell: {}, configuration: {}", state_->options.socket.string(), state_->options.state.string());
+  std::string out;
+  for (const std::string& mended : state_->store->mended()) out += "configuration: " + mended + "\n";
+  return out +
+         fmt::format("shell: {}, configuration: {}", state_->options.socket.string(), state_->options.state.string());
 }
 
 Result<std::unique_ptr<ShellService>> ShellService::start(const ServiceOptions& given) {

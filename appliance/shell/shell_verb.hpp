@@ -35,7 +35,7 @@ class ShellService {
   Station& station();
   /// What a session is to be started from now: the profile of the commit that runs, and its number.
   Result<std::pair<config::Profile, int>> running();
-  std::string line() const;  ///< where it listens
+  std::string line() const;  ///< where it listens; before that, what was put right of the configuration
 
  private:
   struct State;

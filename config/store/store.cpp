@@ -98,6 +98,13 @@ T field(const json& object, const char* key, T fallback) {
     return at->is_number_integer() ? static_cast<T>(at->template get<std::int64_t>()) : fallback;
 }
 
+/// Whether all files of a commit are there: it was written to its end.
+bool is_whole(const fs::path& commit) {
+  for (const char* name : {"profile.toml", kRigFile, "commit.json"})
+    if (!fs::is_regular_file(commit / name)) return false;
+  return commit.filename().string().front() != '.';
+}
+
 std::string dump(const json& object) {
   return object.dump(1, ' ', false, json::error_handler_t::replace) + "\n";
 }
@@ -145,6 +152,20 @@ Result<std::unique_ptr<Store>> Store::open(const fs::path& folder, const Clock& 
   return store;
 }
 
+Result<void> Store::set_aside(const fs::path& commit) {
+  std::error_code wrong;
+  fs::create_directories(folder_ / "aside", wrong);
+  const std::string name = commit.filename().string();
+  fs::path to = folder_ / "aside" / name;
+  for (int k = 2; fs::exists(to); ++k) to = folder_ / "aside" / (name + "-" + std::to_string(k));
+  fs::rename(commit, to, wrong);
+  if (wrong)
+    return unavailable(commit.string() + ": a commit behind the one that runs cannot be moved to " + to.string() +
+                       ", " + wrong.message() + ": move it away");
+  mended_.push_back("commit " + name + " came after the one that runs: moved to " + to.string());
+  return {};
+}
+
 Result<void> Store::load() {
   std::error_code wrong;
   int now = 0;
@@ -156,6 +177,7 @@ Result<void> Store::load() {
                          ", must point to one of commits/: point it to a good one with `ln -sfn`");
   }
   std::vector<int> numbers;
+  std::vector<fs::path> cut_short, beyond;
   for (fs::directory_iterator it(folder_ / "commits", wrong), end; !wrong && it != end; it.increment(wrong)) {
     const std::string name = it->path().filename().string();
     const int number = std::atoi(name.c_str());
@@ -163,12 +185,23 @@ Result<void> Store::load() {
       numbers.push_back(number);
       continue;
     }
-    // Half written, or whole and never made to run: it did not happen.
-    std::error_code ignored;
-    fs::remove_all(it->path(), ignored);
-    mended_.push_back("removed " + name + ", a commit that was cut short");
+    (is_whole(it->path()) ? beyond : cut_short).push_back(it->path());
   }
   if (wrong) return unavailable((folder_ / "commits").string() + ": cannot be read, " + wrong.message());
+  std::sort(beyond.begin(), beyond.end());
+  // Who lost the link, in a copy of the folder for one, has not lost what it pointed to.
+  if (now == 0 && beyond.size() > 1)
+    return unavailable((folder_ / "running").string() + ": is missing, though commits/ holds " +
+                       std::to_string(beyond.size()) + ": point it to a good one with `ln -s commits/" +
+                       beyond.back().filename().string() + " " + (folder_ / "running").string() + "`");
+  for (const fs::path& half : cut_short) {  // it did not happen
+    std::error_code ignored;
+    fs::remove_all(half, ignored);
+    mended_.push_back("removed " + half.filename().string() + ", a commit that was cut short");
+  }
+  // Never made to run, or what runs was chosen by hand.
+  for (const fs::path& whole : beyond)
+    if (auto aside = set_aside(whole); !aside) return aside;
   if (now == 0) return {};
 
   std::sort(numbers.rbegin(), numbers.rend());
@@ -191,7 +224,13 @@ Result<void> Store::load() {
   running_ = *texts;
   reset_candidate();
 
-  const json waiting = read_json(folder_ / "pending.json");
+  json waiting = read_json(folder_ / "pending.json");
+  // A file that cannot be read must not confirm what nobody did.
+  if (waiting.is_discarded() && fs::exists(folder_ / "pending.json") && history_.front().confirm_min > 0 &&
+      history_.size() > 1) {
+    waiting = json{{"commit", now}, {"back_to", history_[1].number}, {"user", history_.front().user}};
+    mended_.push_back("pending.json could not be read: commit " + std::to_string(now) + " goes back");
+  }
   if (!waiting.is_discarded()) {
     Pending p;
     p.commit = field(waiting, "commit", 0);

@@ -5,11 +5,14 @@
 ///   DIR/commits/000018/{profile.toml, rig.toml, commit.json}   whole before it gets its name; never changed again
 ///   DIR/candidate.json                  what is prepared, where it differs from what runs; survives everything
 ///   DIR/pending.json                    a commit that waits for its confirmation, what it goes back to and when
+///   DIR/aside/000019                    whole commits that were found behind the one that runs
 ///   DIR/lock                            held by the one process that serves the store
 ///
 /// A process killed at any instant leaves the old configuration or the new one: a commit is a folder that is written
-/// and flushed under another name, renamed, and only then named by `running`. Commits beyond `running` never happened
-/// and are removed. A confirmed commit writes pending.json before `running`; one that does not fit `running` is void.
+/// and flushed under another name, renamed, and only then named by `running`. What is half written never happened and is
+/// removed; whole commits beyond `running`, which may have been pointed back by hand, are moved to aside/, and without
+/// `running` several are refused. A confirmed commit writes pending.json before `running`; one that does not fit
+/// `running` is void, and where it cannot be read, the commit that it may have been of goes back.
 ///
 /// One thread at a time. Errors: usage (refused, nothing changed), failed (the disk; old or new stands).
 #include <filesystem>
@@ -103,6 +106,7 @@ class Store {
   Store(std::filesystem::path folder, const Clock& clock) : folder_(std::move(folder)), clock_(clock) {}
   std::filesystem::path commit_folder(int number) const;
   Result<void> load();
+  Result<void> set_aside(const std::filesystem::path& commit);
   Result<Commit> write_commit(const Texts& texts, Commit commit, const std::optional<Pending>& pending);
   Result<Commit> go_back();
   Result<void> write_pending(const std::optional<Pending>& pending);

@@ -206,6 +206,41 @@ TEST_F(StoreTest, HalfAndTamperedFilesAreNoReasonToFail) {
   EXPECT_EQ(store_->running_commit().number, 3);
 }
 
+TEST_F(StoreTest, NoWholeCommitIsEverRemoved) {
+  const std::filesystem::path state = folder_ / "state";
+  for (const char* name : {"two", "three", "four"}) commit(name);
+  store_.reset();
+  std::filesystem::remove(state / "running");
+  const auto opened = Store::open(state, clock_);
+  ASSERT_FALSE(opened);
+  EXPECT_NE(opened.error().message.find("running: is missing, though commits/ holds 4"), std::string::npos)
+      << opened.error().message;
+  std::filesystem::create_directory_symlink("commits/000002", state / "running");  // as errors advise
+  reopen();
+  EXPECT_EQ(title(), "two");
+  EXPECT_EQ(store_->mended().size(), 2u);
+  for (const char* name : {"000003", "000004"})
+    EXPECT_TRUE(std::filesystem::exists(state / "aside" / name / "rig.toml"));
+  commit("other three");
+  store_.reset();
+  std::filesystem::remove(state / "running");
+  std::filesystem::create_directory_symlink("commits/000002", state / "running");
+  reopen();
+  EXPECT_TRUE(std::filesystem::exists(state / "aside/000003-2/rig.toml"));
+}
+
+TEST_F(StoreTest, APendingFileThatCannotBeReadConfirmsNothing) {
+  commit("good");
+  commit("bad", 5);
+  store_.reset();
+  folder_.write("state/pending.json", "x");
+  reopen();
+  EXPECT_EQ(title(), "good");
+  EXPECT_FALSE(store_->pending());
+  EXPECT_FALSE(store_->history()[1].confirmed);
+  EXPECT_FALSE(store_->mended().empty());
+}
+
 TEST_F(StoreTest, APendingFileThatDoesNotFitIsVoid) {
   commit("two");
   store_.reset();
