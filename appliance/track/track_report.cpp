@@ -80,7 +80,9 @@ std::vector<std::string> TrackReport::warnings() const {
   std::vector<std::string> lines;
   for (const Camera& camera : cameras_) {
     if (camera.images == 0)
-      lines.push_back(fmt::format("{}: no image could be read: tracked without it", camera.name));
+      lines.push_back(fmt::format(
+          "{0}: no image could be read, neither {0}/000000.png, ... nor {0}.mkv, .mp4, .avi: tracked without it",
+          camera.name));
     else if (camera.missing > 0)
       lines.push_back(
           fmt::format("{}: {} of {} images are missing or cannot be read", camera.name, camera.missing, frames_));

@@ -38,7 +38,7 @@ Result<void> check_size(const fs::path& folder, const drivers::CameraModel& came
     if (entry.path().extension() == ".png") images.push_back(entry.path());
   std::sort(images.begin(), images.end());
   for (const fs::path& file : images) {
-    const cv::Mat image = cv::imread(file.string(), cv::IMREAD_COLOR);
+    const cv::Mat image = cv::imread(file.string(), cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);
     if (image.empty()) continue;  // truncated: one missing image more
     if (image.cols == camera.width_px && image.rows == camera.height_px) return {};
     return usage_error(
@@ -171,6 +171,10 @@ Result<TrackOutcome> track(const TrackOptions& options) {
   TrackOutcome outcome;
   nlohmann::ordered_json summary = report.json();
   for (const std::string& line : report.warnings()) outcome.complaint += line + '\n';
+  for (std::size_t c = 0; c < kCameras && !interrupted; ++c)
+    if (in.cameras[c]->more())
+      outcome.complaint += fmt::format(
+          "C{}: its video holds more images than frames.csv names: images may have got the times of others\n", c);
   if (interrupted) outcome.complaint += "interrupted: the table ends with the last frame tracked\n";
   outcome.exit_code = interrupted || !report.all_tracked() ? 1 : 0;
   summary["outputs"] = nlohmann::ordered_json::array();

@@ -39,6 +39,10 @@ class FrameSource {
     return status == FrameStatus::image ? FrameStatus::missing : status;
   }
 
+  /// After `end`: it holds images that its list of triggers does not name, so that those it names may be others. May
+  /// read on.
+  virtual bool more() noexcept { return false; }
+
   /// A device: its images come when they come, next() waits for them (a tenth of a second at most) and hands over the
   /// newest. Its triggers are its own; those of several cameras are matched by time (trigger_matcher.hpp).
   virtual bool live() const noexcept { return false; }

@@ -114,7 +114,8 @@ class FolderSource final : public IndexedSource {
   bool read(Frame& frame, std::uint64_t number) override {
     const std::string file = image_file(folder_, number);
     if (!fs::exists(file)) return false;
-    cv::Mat image = cv::imread(file, cv::IMREAD_COLOR);
+    cv::Mat image =
+        cv::imread(file, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);  // pixels as the sensor has them
     if (image.empty()) return false;
     if (expected_ && (image.cols != expected_->width_px || image.rows != expected_->height_px)) return false;
     frame.image = std::move(image);
@@ -146,6 +147,14 @@ class VideoSource final : public IndexedSource {
     }
     ++played_;
     return FrameStatus::image;
+  }
+
+  bool more() noexcept override {
+    try {
+      return !alone_ && !over_ && video_.grab();
+    } catch (...) {
+      return false;
+    }
   }
 
   cv::VideoCapture video_;
@@ -182,6 +191,7 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
   std::size_t columns = 0;
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
+    if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // what some editors begin a file with
     const auto wrong = [&](const std::string& what) {
       return usage_error(file + ":" + std::to_string(number) + ": " + what);
     };
@@ -207,7 +217,7 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
       return wrong("frame is '" + std::string(cells[0]) + "', must be a whole number from 0");
     trigger.frame = static_cast<std::uint64_t>(frame);
     if (!time(cells[1], trigger.t_ns))
-      return wrong("t_s is '" + std::string(cells[1]) + "', must be a time in seconds");
+      return wrong("t_s is '" + std::string(cells[1]) + "', must be a time in seconds, within 1e9 of 0");
     trigger.mid_exposure_ns.fill(trigger.t_ns);
     for (std::size_t c = 0; columns > 2 && c < kCameras; ++c) {
       std::int64_t& t = trigger.mid_exposure_ns[c];
@@ -215,7 +225,7 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
         t = kNoImage;
       else if (!time(cells[2 + c], t))
         return wrong("t_" + camera_name(c) + "_s is '" + std::string(cells[2 + c]) +
-                     "', must be a time in seconds, or empty when there is no image");
+                     "', must be a time in seconds, within 1e9 of 0, or empty when there is no image");
     }
     if (!index.triggers.empty() &&
         (trigger.frame <= index.triggers.back().frame || trigger.t_ns <= index.triggers.back().t_ns))

@@ -1,5 +1,6 @@
 #include "drivers/camera/recorder.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -17,6 +18,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kOpenTriggers = 120;  // a camera silent for this many triggers no longer holds rows back
 constexpr int kFlushRows = 60;
+constexpr std::uint64_t kLookAtDisk = 60;                        // images from one look to the next
+constexpr std::uintmax_t kLeastFree = std::uintmax_t{32} << 20;  // [bytes]
+constexpr double kCountedWrongly = 0.02;  // of a video's images: their number is told by its duration
 
 const char* ending(RecordingCodec codec) {
   return codec == RecordingCodec::mjpeg ? ".avi" : ".mkv";
@@ -76,6 +80,8 @@ class Recorder final : public FrameRecorder {
     finished_ = true;
     for (Camera& camera : cameras_) camera.video.release();
     Result<void> result = write_complete_rows(true);
+    for (std::size_t c = 0; c < kCameras; ++c)
+      if (Result<void> whole = check_video(c); !whole && result) result = whole;
     if (csv_ && std::fclose(csv_) != 0) result = failure((dir_ / "frames.csv").string() + ": " + std::strerror(errno));
     csv_ = nullptr;
     return result;
@@ -86,6 +92,7 @@ class Recorder final : public FrameRecorder {
     cv::VideoWriter video;
     cv::Size size;
     bool opened = false, broken = false, started = false;
+    std::uint64_t images = 0;  // in the video
     std::uint64_t newest = 0;
   };
   struct Row {
@@ -97,7 +104,8 @@ class Recorder final : public FrameRecorder {
   Result<void> save(Camera& camera, std::size_t index, const Frame& frame) {
     const std::string name = "C" + std::to_string(index);
     try {
-      if (params_.codec == RecordingCodec::png) {
+      const bool odd = frame.image.cols % 2 != 0 || frame.image.rows % 2 != 0;  // OpenCV's videos cut these
+      if (params_.codec == RecordingCodec::png || odd) {
         char file[32];
         std::snprintf(file, sizeof file, "%06" PRIu64 ".png", frame.sequence);
         fs::create_directories(dir_ / name);
@@ -114,10 +122,31 @@ class Recorder final : public FrameRecorder {
       }
       if (frame.image.size() != camera.size) return failure(name + ": image size changed while recording");
       camera.video.write(frame.image);
+      // Nobody says that a video could not be written.
+      if (camera.images++ % kLookAtDisk == 0 && fs::space(dir_).available < kLeastFree)
+        return failure(dir_.string() + ": less than " + std::to_string(kLeastFree >> 20) +
+                       " MB are free: recording has stopped");
       return {};
     } catch (const std::exception& e) {
       return failure(name + ": cannot be recorded: " + e.what());
     }
+  }
+
+  /// Whether a video that was closed plays to its end.
+  Result<void> check_video(std::size_t index) const {
+    const Camera& camera = cameras_[index];
+    if (camera.images == 0 || camera.broken) return {};
+    const std::string file = (dir_ / ("C" + std::to_string(index) + ending(params_.codec))).string();
+    try {
+      cv::VideoCapture video(file, cv::CAP_FFMPEG);
+      const double holds = video.isOpened() ? video.get(cv::CAP_PROP_FRAME_COUNT) : 0;
+      const auto wrote = static_cast<double>(camera.images);
+      if (holds >= (1 - kCountedWrongly) * wrote - 1 && video.set(cv::CAP_PROP_POS_FRAMES, std::max(0.0, holds - 2)) &&
+          video.grab())
+        return {};
+    } catch (const std::exception&) {
+    }
+    return failure(file + ": does not play to its end: is the disk full?");
   }
 
   /// Rows every camera has answered for, or that are too old to wait for. @pre mutex_ held

@@ -1,8 +1,10 @@
 #pragma once
 /// Saves what cameras saw in the recorded format (recorded.hpp): one video or PNG folder per camera, and frames.csv.
 ///
-/// frames.csv is written as triggers complete and flushed every second or so: after a power cut everything but the
-/// last seconds plays. A video keeps one image per filled cell of its column.
+/// frames.csv is written as triggers complete and flushed every second or so. A video keeps one image per filled cell
+/// of its column; it reaches the disk in pieces of 256 kB, which after a power cut is what plays: all but the last
+/// seconds of cameras whose images have noise, less of pictures that are cleaner. Images of odd width or height are
+/// saved as PNG, whatever the codec: videos would lose a column or row.
 #include <memory>
 #include <string>
 

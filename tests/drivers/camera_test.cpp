@@ -1,3 +1,6 @@
+#include <sys/resource.h>
+
+#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -129,6 +132,67 @@ TEST(Recording, AnUnfinishedOneIsReadable) {
   const auto index = load_recording_index(dir);  // the recorder still has it open: what a power cut would leave
   ASSERT_TRUE(index.has_value()) << index.error().message;
   EXPECT_EQ(index->triggers.size(), 120u);
+}
+
+TEST(Recording, OddImagesLoseNothing) {
+  const std::string dir = fresh_dir("odd");
+  auto recorder = FrameRecorder::create(dir);
+  ASSERT_TRUE(recorder.has_value());
+  Frame frame;
+  frame.image = cv::Mat(47, 63, CV_8UC3, cv::Scalar(1, 2, 3));
+  frame.image.at<cv::Vec3b>(46, 62) = {200, 100, 50};
+  for (std::size_t c = 0; c < kCameras; ++c) ASSERT_TRUE((*recorder)->write(c, frame, FrameStatus::image).has_value());
+  ASSERT_TRUE((*recorder)->finish().has_value());
+  auto recording = open_recording(dir, ImageSize{63, 47});
+  ASSERT_TRUE(recording.has_value()) << recording.error().message;
+  Frame back;
+  ASSERT_EQ(recording->cameras[2]->next(back), FrameStatus::image);
+  EXPECT_EQ(back.image.at<cv::Vec3b>(46, 62), cv::Vec3b(200, 100, 50));
+}
+
+TEST(Recording, AVideoThatCannotBeWrittenWholeIsToldOf) {
+  const std::string dir = fresh_dir("full");
+  auto recorder = FrameRecorder::create(dir, {RecordingCodec::mjpeg, 60});
+  ASSERT_TRUE(recorder.has_value());
+  // No file grows beyond this: what a quota does.
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit less = before;
+  less.rlim_cur = 20'000;
+  setrlimit(RLIMIT_FSIZE, &less);
+  Flat camera(0, 200);
+  Frame frame;
+  for (int k = 0; k < 200; ++k) {
+    const FrameStatus status = camera.next(frame);
+    (void)(*recorder)->write(0, frame, status);
+  }
+  const auto finished = (*recorder)->finish();
+  setrlimit(RLIMIT_FSIZE, &before);
+  ASSERT_FALSE(finished.has_value());
+  EXPECT_NE(finished.error().message.find("C0.avi: does not play to its end"), std::string::npos)
+      << finished.error().message;
+}
+
+TEST(Recording, ImagesThatNoLineNamesAreNoticed) {
+  for (const bool lacks : {false, true}) {
+    const std::string dir = fresh_dir("lacks");
+    record(dir, RecordingCodec::ffv1, 12);
+    std::ifstream in(fs::path(dir) / "frames.csv");
+    std::string kept;
+    int number = 0;
+    for (std::string line; std::getline(in, line); ++number)
+      if (!lacks || number != 6) kept += line + "\n";
+    std::ofstream(fs::path(dir) / "frames.csv") << "\xEF\xBB\xBF" << kept;
+    auto recording = open_recording(dir, ImageSize{64, 48});
+    ASSERT_TRUE(recording.has_value()) << recording.error().message;
+    for (std::size_t c = 0; c < kCameras; ++c) {
+      Frame frame;
+      while (recording->cameras[c]->next(frame) != FrameStatus::end) {
+      }
+      EXPECT_EQ(recording->cameras[c]->more(), lacks && c != 3) << "the last has no image of that line";
+    }
+  }
 }
 
 TEST(Recording, ADeadCameraHoldsNothingUp) {
