@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/arguments.hpp"
 #include "appliance/calibrate/command.hpp"
 #include "appliance/doctor/camera_list.hpp"
 #include "appliance/doctor/doctor.hpp"
@@ -154,6 +155,9 @@ int shell(const ShellArguments& arguments) {
   options.socket = arguments.socket.empty() ? shell::default_socket(true) : std::filesystem::path(arguments.socket);
   options.json = arguments.json;
   options.commands = arguments.commands;
+  for (const std::string& command : options.commands)
+    if (command.find('\n') != std::string::npos)
+      return complain({Error::Kind::usage, "-c: a command is one line: give -c once for each"});
   options.echo = arguments.echo && !arguments.json;
   if (arguments.ssh) {
     // sshd's forced command: what the user asked for is a command of this shell, or nothing.
@@ -171,7 +175,8 @@ int shell(const ShellArguments& arguments) {
   };
   if (!arguments.file.empty()) {
     std::ifstream in(arguments.file);
-    if (!in) return complain({Error::Kind::usage, arguments.file + ": cannot be read: check the path"});
+    if (!in || std::filesystem::is_directory(arguments.file))
+      return complain({Error::Kind::usage, arguments.file + ": cannot be read: check the path"});
     add_script(in, arguments.file);
   } else if (options.commands.empty()) {
     options.interactive = isatty(STDIN_FILENO) != 0 && isatty(STDOUT_FILENO) != 0 && !arguments.json;
@@ -441,12 +446,12 @@ int run_command(int argc, char** argv) {
       ->capture_default_str()
       ->take_last();
   run_verb->add_option("--duration", arguments.duration_s, "seconds of session time; default: the profile's")
-      ->check(CLI::Range(0.01, 1e6))
-      ->check(
-          [](const std::string& text) { return text.find_first_of("nN") == std::string::npos ? "" : "not a number"; });
+      ->check(appliance::within(0.01, 1e6));
   run_verb->add_option("--out", arguments.out, "folder for pictures, video, report.json and logs; made when missing")
+      ->check(appliance::named)
       ->take_last();
-  run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format");
+  run_verb->add_option("--record", arguments.record, "folder to save what the cameras saw, in the recorded format")
+      ->check(appliance::named);
   run_verb->add_option("--pace", arguments.pace, "wins over the profile's pace")
       ->check(CLI::IsMember({"lockstep", "realtime"}));
   run_verb->add_option("--presenter", arguments.presenter, "wins over the profile's presenter")
@@ -475,7 +480,8 @@ int run_command(int argc, char** argv) {
                         "only the cameras: serial, path, formats, sizes, rates, controls; exit 1 when there is none");
   doctor_verb->footer("Example: ligature doctor --cameras");
 
-  CLI::App* bench_verb = app.add_subcommand("bench", "the benchmark tables: stages, capture, markers, rod, tissue, coupling, cones, knots");
+  CLI::App* bench_verb = app.add_subcommand(
+      "bench", "the benchmark tables: stages, capture, markers, rod, tissue, coupling, cones, knots");
   bench_verb->prefix_command();
   bench_verb->footer(kBenchFooter);
 
@@ -552,7 +558,8 @@ int run_command(int argc, char** argv) {
   add_film_options(replay_verb, replay_film);
   replay_verb->footer(
       "--film draws the session's scene, in its own time, pauses and fresh starts included.\n"
-      "Exit: 0 the same state, or the session was cut off, 1 another state, 2 wrong folder or option, or nothing that draws.\n"
+      "Exit: 0 the same state, or the session was cut off, 1 another state, 2 wrong folder or option, or nothing that "
+      "draws.\n"
       "Example: ligature replay out/virtual\n"
       "Example: ligature replay out/anastomosis --film film.png --film-times 4,12,20,30,39 --film-eyes both");
 
@@ -607,7 +614,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ligature: ended by an error that nothing foresaw: %s\n", wrong.what());
     return 1;
   }
-  if (std::fflush(stdout) != 0) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::fprintf(stderr, "ligature: standard output cannot be written: %s\n", std::strerror(errno));
     return 1;
   }

@@ -45,6 +45,8 @@ CameraModel* find_camera(Rig& rig, const std::string& name) {
 }
 
 /// A camera that still stands where the documentation's rig has it was never measured.
+constexpr double kFarFromDrawn_mm = 50;
+
 bool is_nominal(const CameraModel& camera) {
   Rig standard = drivers::standard_rig();
   const CameraModel* there = find_camera(standard, camera.name);
@@ -392,7 +394,16 @@ Result<Outcome> calibrate_rig(const RigOptions& options) {
   rig.created = now_utc();
   Report report = result->report;
   // Nothing has drifted from a rig that was only drawn.
-  if (job.last && std::all_of(job.last->cameras.begin(), job.last->cameras.end(), is_nominal)) report.has_last = false;
+  if (job.last && std::all_of(job.last->cameras.begin(), job.last->cameras.end(), is_nominal)) {
+    report.has_last = false;
+    for (const CameraReport& c : report.cameras)
+      if (c.drift_p_mm > kFarFromDrawn_mm)
+        report.notes.push_back(
+            fmt::format("{} lies {:.0f} mm from where it is drawn: does the board lie on the floor in the frame of "
+                        "--origin, and is "
+                        "every folder that of its camera?",
+                        c.name, c.drift_p_mm));
+  }
   std::vector<CameraModel> cameras;
   for (const CameraReport& c : report.cameras) cameras.push_back(*find_camera(rig, c.name));
   return finish("rig", options, report, cameras, rig);

@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "appliance/arguments.hpp"
 #include "appliance/calibrate/calibrate.hpp"
 
 namespace ligature::calibrate {
@@ -68,16 +69,18 @@ Command::Command(CLI::App& app) : arguments_(std::make_unique<Arguments>()) {
   const auto common = [&](CLI::App* verb, CameraOptions& o) {
     verb->add_option("--board", o.board, kBoardHelp)->required();
     verb->add_option("--out", o.out,
-                     "rig file to write; when it is there its other parts stay, and drift is told; without: only tell");
-    verb->add_option("--picture", o.picture, "coverage and residuals of each camera: FILE.png or FILE.svg");
+                     "rig file to write; when it is there its other parts stay, and drift is told; without: only tell")
+        ->check(appliance::named);
+    verb->add_option("--picture", o.picture, "coverage and residuals of each camera: FILE.png or FILE.svg")
+        ->check(appliance::named);
     verb->add_flag("--force", o.force, "write even what fails its limits");
     verb->add_flag("--json", a.json, "print one JSON object instead of the table");
     verb->add_option("--max-rms-px", o.limits.rms_px, "limit of a camera's reprojection error")
         ->capture_default_str()
-        ->check(CLI::Range(0.001, 100.0));
+        ->check(appliance::within(0.001, 100.0));
     verb->add_option("--max-tip-um", a.max_tip_um, "limit of the uncertainty at the working distance")
         ->capture_default_str()
-        ->check(CLI::Range(0.001, 1e6));
+        ->check(appliance::within(0.001, 1e6));
     verb->add_option("--min-views", o.limits.views, "views a camera needs for its lens")
         ->capture_default_str()
         ->check(CLI::Range(std::size_t{3}, std::size_t{10000}));
@@ -90,7 +93,7 @@ Command::Command(CLI::App& app) : arguments_(std::make_unique<Arguments>()) {
   a.intrinsics->add_option("--camera", a.intrinsics_options.camera, "C0, C1, C2 or C3")->required();
   a.intrinsics->add_option("--images", a.intrinsics_options.images, "pictures, folders or patterns")->required();
   a.intrinsics->add_option("--working-distance-mm", a.working_distance_mm, "for errors in mm; default 346")
-      ->check(CLI::Range(1.0, 1e5));
+      ->check(appliance::within(1.0, 1e5));
   a.intrinsics->footer(kIntrinsicsFooter);
 
   a.rig = a.verb->add_subcommand("rig", "lenses and places of all cameras, from a board that several of them saw");

@@ -163,7 +163,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "ligature knot: ended by an error that nothing foresaw: %s\n", wrong.what());
     return 1;
   }
-  if (std::fflush(stdout) != 0) {
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
     std::fprintf(stderr, "ligature knot: standard output cannot be written: %s\n", std::strerror(errno));
     return 1;
   }

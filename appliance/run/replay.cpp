@@ -18,6 +18,11 @@
 #include "sim/world/world.hpp"
 
 namespace ligature::appliance {
+namespace {
+
+constexpr double kLongestSilence_s = 3600;  // of a session's cameras, at its end
+
+}  // namespace
 
 Result<ReplayResult> replay_session(const std::string& directory, const ReplayWatch& watch) {
   const std::filesystem::path dir = directory;
@@ -74,7 +79,11 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
   const auto records = read_sample_log(samples_file);
   if (!records) return unexpected(records.error());
   result.missing -= std::min<std::uint64_t>(result.missing, records->size());
-  if (!result.complete || result.missing > 0) result.steps = records->empty() ? 0 : records->back().step;
+  const std::uint64_t last_record = records->empty() ? 0 : records->back().step;
+  if (!result.complete || result.missing > 0) result.steps = last_record;
+  if (step_s * static_cast<double>(result.steps - std::min(result.steps, last_record)) > kLongestSilence_s)
+    return usage_error(fmt::format("{}: steps is {}, the last record of {} is of step {}: not of this session",
+                                   file.string(), result.steps, samples_file, last_record));
   auto world = begin();
   if (!world) return unexpected(world.error());
 

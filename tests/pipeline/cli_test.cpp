@@ -68,11 +68,29 @@ TEST_F(Cli, EveryVerbHasHelpWithAnExample) {
 }
 
 TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
-  for (const char* arguments :
-       {"", "fly", "run --profile nosuch", "run --duration x", "run --duration -1", "run --bogus",
-        "run --fault warp:1:2", "run --fault camera_dead:9:1", "run --fault non_finite", "replay /nonexistent",
-        "run --pace sometimes", "run --presenter hologram", "run --duration nan", "run --record same --out same",
-        "run --fault blob:1", "track", "track --rig x.toml", "track --rig x.toml --frames /nonexistent"}) {
+  for (const char* arguments : {"",
+                                "fly",
+                                "run --profile nosuch",
+                                "run --duration x",
+                                "run --duration -1",
+                                "run --bogus",
+                                "run --fault warp:1:2",
+                                "run --fault camera_dead:9:1",
+                                "run --fault non_finite",
+                                "replay /nonexistent",
+                                "run --pace sometimes",
+                                "run --presenter hologram",
+                                "run --duration nan",
+                                "run --record same --out same",
+                                "run --fault blob:1",
+                                "run --out ''",
+                                "run --record ''",
+                                "shell -f .",
+                                "shell -c 'show status\nshow version'",
+                                "calibrate rig --board checkerboard:9x6:20mm --frames x --max-tip-um nan",
+                                "track",
+                                "track --rig x.toml",
+                                "track --rig x.toml --frames /nonexistent"}) {
     const Answer answer = ligature(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
@@ -118,6 +136,17 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   EXPECT_EQ(ligature("replay " + out + " --film " + film.string() + " --film-times 0,0.1").exit_code, 0);
   EXPECT_GT(std::filesystem::file_size(film), 10'000u);
   EXPECT_EQ(ligature("replay " + out + " --film film.gif").exit_code, 2);
+  EXPECT_EQ(ligature("replay " + out + " > /dev/full").exit_code, 1);
+
+  std::ifstream session_in(out + "/session.json");
+  const auto session = nlohmann::json::parse(session_in);
+  auto longer = session;
+  longer["steps"] = 999'999'999;
+  std::ofstream(out + "/session.json") << longer;
+  const Answer endless = ligature("replay " + out);
+  EXPECT_EQ(endless.exit_code, 2);
+  EXPECT_NE(endless.err.find("not of this session"), std::string::npos) << endless.err;
+  std::ofstream(out + "/session.json") << session;
 
   std::ifstream in(out + "/samples.csv");
   std::string log(std::istreambuf_iterator<char>(in), {});
