@@ -363,6 +363,19 @@ Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const 
   return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
 }
 
+double CoupledStep::work_on(std::uint32_t body) noexcept {
+  double work = 0;
+  visit_contacts([&](const StrandContact& c, const Row& row) {
+    if (c.force.isZero(0) || c.pair.strand_b != kNoStrand) return;
+    if (c.pair.edge_b == body) work -= c.force.dot(soft_moved(c, false));
+    if (row.of != Row::Of::tissue || c.pair.edge_a != body) return;
+    StrandContact own = c;
+    own.pair.edge_b = body, own.on = tissue_contacts_.contacts()[row.contact].of;
+    work += c.force.dot(soft_moved(own, false));
+  });
+  return work;
+}
+
 bool CoupledStep::strands_press() const noexcept {
   return std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(),
                      [](const StrandContact& c) { return !c.force.isZero(0); });

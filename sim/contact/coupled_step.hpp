@@ -114,6 +114,9 @@ class CoupledStep {
   CoupledOutcome solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
                        const CoupledSettings& settings, Executor& executor, StageWatch stage) noexcept;
 
+  /// What contacts did on a body that deforms in this step, by the forces at its end. [uN mm]
+  double work_on(std::uint32_t body) noexcept;
+
   StrandContacts& contacts() noexcept { return contacts_; }
   const StrandContacts& contacts() const noexcept { return contacts_; }
   Rings& rings() noexcept { return rings_; }

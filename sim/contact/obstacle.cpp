@@ -10,12 +10,13 @@
 namespace ligature::contact {
 namespace {
 
-constexpr int kMostBisections = 40;    // of an edge against a cylinder or a cone
-constexpr double kMostGrowth = 0.99;   // of a cone's radius along its axis
-constexpr int kNarrowed = 4;           // times, the part of a cone that an edge may meet
-constexpr double kLeastLength = 1e-9;  // of that axis, when its ends pass each other [mm]
-constexpr std::uint32_t kRound = 32;   // facets of a turn
-constexpr double kFarAway = 1e3;       // how far a plane reaches as a box [mm]
+constexpr int kMostBisections = 40;                 // of an edge against a cylinder or a cone
+constexpr double kMostGrowth = 0.99;                // of a cone's radius along its axis
+constexpr int kNarrowed = 4;                        // times, the part of a cone that an edge may meet
+constexpr double kLeastLength = 1e-9;               // of that axis, when its ends pass each other [mm]
+constexpr double kStandOff = 0.005;                 // of facets from what is round [mm]
+constexpr std::uint32_t kFewest = 32, kMost = 400;  // facets of a turn
+constexpr double kFarAway = 1e3;                    // how far a plane reaches as a box [mm]
 
 // The direction of least length that is at right angles to an axis; any will do.
 Vector3d any_normal(const Vector3d& axis) {
@@ -26,22 +27,23 @@ Vector3d any_normal(const Vector3d& axis) {
 
 // Facets that touch, from outside, what a line turns about an axis. @param line places along the axis and distances
 // from it, the first and the last on it
-TriangleMesh turned(const Vector3d& from, const Vector3d& axis, const std::vector<Eigen::Vector2d>& line) {
+Result<TriangleMesh> turned(const Vector3d& from, const Vector3d& axis, std::uint32_t round,
+                            const std::vector<Eigen::Vector2d>& line) {
   const Vector3d u = any_normal(axis), w = axis.cross(u);
-  const double circumscribed = 1 / std::cos(std::numbers::pi / kRound);
+  const double circumscribed = 1 / std::cos(std::numbers::pi / round);
   const auto rings = static_cast<std::uint32_t>(line.size() - 2);
   std::vector<Vector3d> vertices;
   std::vector<TriangleMesh::Triangle> triangles;
   for (std::uint32_t i = 1; i <= rings; ++i)
-    for (std::uint32_t k = 0; k < kRound; ++k) {
-      const double turn = 2 * std::numbers::pi * k / kRound, r = circumscribed * line[i].y();
+    for (std::uint32_t k = 0; k < round; ++k) {
+      const double turn = 2 * std::numbers::pi * k / round, r = circumscribed * line[i].y();
       vertices.push_back(from + line[i].x() * axis + r * (std::cos(turn) * u + std::sin(turn) * w));
     }
-  const std::uint32_t first = rings * kRound, last = first + 1;
+  const std::uint32_t first = rings * round, last = first + 1;
   vertices.push_back(from + line.front().x() * axis);
   vertices.push_back(from + line.back().x() * axis);
-  const auto at = [](std::uint32_t ring, std::uint32_t k) { return ring * kRound + k % kRound; };
-  for (std::uint32_t k = 0; k < kRound; ++k) {
+  const auto at = [round](std::uint32_t ring, std::uint32_t k) { return ring * round + k % round; };
+  for (std::uint32_t k = 0; k < round; ++k) {
     triangles.push_back({first, at(0, k + 1), at(0, k)});
     for (std::uint32_t i = 0; i + 1 < rings; ++i) {
       triangles.push_back({at(i, k), at(i, k + 1), at(i + 1, k + 1)});
@@ -49,28 +51,28 @@ TriangleMesh turned(const Vector3d& from, const Vector3d& axis, const std::vecto
     }
     triangles.push_back({last, at(rings - 1, k), at(rings - 1, k + 1)});
   }
-  return *TriangleMesh::create(std::move(vertices), std::move(triangles));
+  return TriangleMesh::create(std::move(vertices), std::move(triangles));
 }
 
 // The half space below a plane, as far as it matters. Its corners are listed as those of a cube are counted in binary.
-TriangleMesh box_below(const Vector3d& normal, double offset) {
+Result<TriangleMesh> box_below(const Vector3d& normal, const Vector3d& on) {
   const Vector3d u = any_normal(normal), w = normal.cross(u);
   std::vector<Vector3d> vertices;
   for (int i = 0; i < 8; ++i)
-    vertices.push_back((i & 4 ? offset : offset - kFarAway) * normal + (i & 1 ? kFarAway : -kFarAway) * u +
+    vertices.push_back(on - (i & 4 ? 0 : kFarAway) * normal + (i & 1 ? kFarAway : -kFarAway) * u +
                        (i & 2 ? kFarAway : -kFarAway) * w);
-  return *TriangleMesh::create(std::move(vertices), {{4, 5, 7},
-                                                     {4, 7, 6},
-                                                     {0, 2, 3},
-                                                     {0, 3, 1},
-                                                     {0, 1, 5},
-                                                     {0, 5, 4},
-                                                     {1, 3, 7},
-                                                     {1, 7, 5},
-                                                     {3, 2, 6},
-                                                     {3, 6, 7},
-                                                     {2, 0, 4},
-                                                     {2, 4, 6}});
+  return TriangleMesh::create(std::move(vertices), {{4, 5, 7},
+                                                    {4, 7, 6},
+                                                    {0, 2, 3},
+                                                    {0, 3, 1},
+                                                    {0, 1, 5},
+                                                    {0, 5, 4},
+                                                    {1, 3, 7},
+                                                    {1, 7, 5},
+                                                    {3, 2, 6},
+                                                    {3, 6, 7},
+                                                    {2, 0, 4},
+                                                    {2, 4, 6}});
 }
 
 }  // namespace
@@ -130,21 +132,24 @@ Obstacle Obstacle::soft(const TriangleMesh& surface) {
   return o;
 }
 
-TriangleMesh Obstacle::in_facets() const {
+Result<TriangleMesh> Obstacle::in_facets(const Vector3d& near) const {
   if (mesh_) return *mesh_;
-  if (shape_ == Shape::plane) return box_below(normal_, offset_);
+  if (shape_ == Shape::plane) return box_below(normal_, near - (normal_.dot(near) - offset_) * normal_);
+  const double many = std::numbers::pi / std::sqrt(2 * kStandOff / radius_);
+  const auto half = static_cast<std::uint32_t>(std::ceil(0.5 * std::clamp<double>(many, kFewest, kMost)));
+  const std::uint32_t even = half + half % 2;  // so that spheres and capsules have an equator
   const Vector3d axis = length_ > 0 ? axis_ : Vector3d(0, 0, 1);
-  if (shape_ == Shape::cylinder) return turned(a_, axis, {{0, 0}, {0, radius_}, {length_, radius_}, {length_, 0}});
+  if (shape_ == Shape::cylinder)
+    return turned(a_, axis, 2 * even, {{0, 0}, {0, radius_}, {length_, radius_}, {length_, 0}});
   // Half a turn round each end; the two halves share a ring where there is nothing between them.
   std::vector<Eigen::Vector2d> line;
-  constexpr std::uint32_t kHalf = kRound / 2;
-  const double r = radius_ / std::cos(0.5 * std::numbers::pi / kHalf);
-  for (std::uint32_t k = 0; k <= kHalf; ++k) {
-    const double turn = std::numbers::pi * k / kHalf, x = -r * std::cos(turn), y = r * std::sin(turn);
-    if (2 * k <= kHalf) line.emplace_back(x, y);
-    if (2 * k > kHalf || (2 * k == kHalf && length_ > 0)) line.emplace_back(length_ + x, y);
+  const double r = radius_ / std::cos(0.5 * std::numbers::pi / even);
+  for (std::uint32_t k = 0; k <= even; ++k) {
+    const double turn = std::numbers::pi * k / even, x = -r * std::cos(turn), y = r * std::sin(turn);
+    if (2 * k <= even) line.emplace_back(x, y);
+    if (2 * k > even || (2 * k == even && length_ > 0)) line.emplace_back(length_ + x, y);
   }
-  return turned(a_, axis, line);
+  return turned(a_, axis, 2 * even, line);
 }
 
 void Obstacle::move_ends(const Vector3d& from0, const Vector3d& to0, const Vector3d& from1,

@@ -33,9 +33,10 @@ class Obstacle {
   /// Of a mesh, as it was before it moved, else null. One that deforms may have done so since: SoftBody::surface().
   const TriangleMesh* surface() const noexcept { return mesh_; }
 
-  /// Its surface in triangles, where it was before it moved: of a plane that of a box below it, which reaches 1 m; of
-  /// what is round facets, 32 a turn, that touch it from outside (0.5 % of its radius). @pre no cone
-  TriangleMesh in_facets() const;
+  /// Its surface in triangles, where it was before it moved: of a plane that of a box below it, which reaches 1 m from
+  /// the place `near`; of what is round facets that touch it from outside, by 5 um or 0.5 % of its radius, whichever is
+  /// less, but 400 a turn at most. @pre no cone. Errors: usage, beyond what a mesh may be
+  Result<TriangleMesh> in_facets(const Vector3d& near) const;
 
   /// Begins a step: by how far it moves in this one.
   void move(const Vector3d& by) noexcept { moved_ = by, shift_ += by; }

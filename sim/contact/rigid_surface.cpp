@@ -1,22 +1,26 @@
 #include "sim/contact/rigid_surface.hpp"
 
+#include <utility>
+
 namespace ligature::contact {
 
-RigidSurface::RigidSurface(const Obstacle& body) : body_(&body), mesh_(body.in_facets()) {
+RigidSurface::RigidSurface(const Obstacle& body, TriangleMesh mesh) : body_(&body), mesh_(std::move(mesh)) {
   for (std::size_t v = 0; v < mesh_.vertices(); ++v) rest_.push_back(mesh_.vertex(v));
   start_ = x_ = rest_;
   step_.assign(rest_.size(), Vector3d::Zero());
 }
 
 void RigidSurface::begin(double /*dt*/) noexcept {
-  put(body_->shift(0));
+  const Vector3d& n = body_->normal();
+  if (body_->shape() == Obstacle::Shape::plane) along_ = body_->shift(0) - n.dot(body_->shift(0)) * n;
+  put(body_->shift(0) - along_);
   if (began_ != shift_) start_ = x_;
   began_ = shift_;
   lead_to(0, 0);
 }
 
 void RigidSurface::lead_to(double at, double ahead) noexcept {
-  put(body_->shift(at));
+  put(body_->shift(at) - along_);
   const Vector3d by = ahead * body_->moved();
   if (by == by_) return;
   by_ = by;

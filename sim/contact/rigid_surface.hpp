@@ -11,8 +11,8 @@ namespace ligature::contact {
 
 class RigidSurface final : public SoftBody {
  public:
-  /// @param body that stays where it is in memory; not one that deforms, nor a cone
-  explicit RigidSurface(const Obstacle& body);
+  /// @param body that stays where it is in memory; not one that deforms, nor a cone @param mesh its in_facets()
+  RigidSurface(const Obstacle& body, TriangleMesh mesh);
 
   const TriangleMesh& surface() const noexcept override { return mesh_; }
   std::size_t nodes() const noexcept override { return x_.size(); }
@@ -44,6 +44,7 @@ class RigidSurface final : public SoftBody {
   TriangleMesh mesh_;
   std::vector<Vector3d> rest_, start_, x_, step_;           // of its vertices
   Vector3d began_{0, 0, 0}, shift_{0, 0, 0}, by_{0, 0, 0};  // how far the vertices are from rest, and step
+  Vector3d along_{0, 0, 0};  // what a plane has moved along itself until the step began: its box stays
 };
 
 /// What tissue meets of a body, one that deforms or a rigid one; null: nothing.

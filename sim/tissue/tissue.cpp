@@ -1077,6 +1077,9 @@ bool Tissue::fixed(std::uint32_t node) const noexcept {
   p_->for_each_bearer(node, [&moves](std::uint32_t, double) { moves = true; });
   return !moves;
 }
+bool Tissue::floats() const noexcept {
+  return p_->floats();
+}
 double Tissue::mass(std::uint32_t node) const noexcept {
   return p_->mass[node];
 }

@@ -69,6 +69,7 @@ class Tissue final : public contact::SoftBody {
   std::size_t elements() const noexcept;
   const TissueModel& model() const noexcept;
   bool fixed(std::uint32_t node) const noexcept;
+  bool floats() const noexcept;                    ///< nothing of it is fixed
   double mass(std::uint32_t node) const noexcept;  ///< [g]
 
   // ---- where it is
@@ -84,7 +85,7 @@ class Tissue final : public contact::SoftBody {
   // ---- what acts on it from step to step; @rt
   void clear_loads() noexcept;
   void load(std::uint32_t node, const Vector3d& force) noexcept;  ///< adds a dead force, there until cleared [uN]
-  void pull(const Vector3d& gravity) noexcept;            ///< from now on instead of settings.gravity [mm/s^2]
+  void pull(const Vector3d& gravity) noexcept;                    ///< from now on instead of settings.gravity [mm/s^2]
   /// Every fixed node goes on at this velocity from the next step on [mm/s]. A step that is cut short takes it less
   /// far.
   void carry(const Vector3d& velocity) noexcept;

@@ -168,6 +168,7 @@ struct World::State {
   std::uint32_t channels = 0;                          // that were ever there: the number of the next
   std::vector<tissue::Tissue> tissues;                 // their surfaces are the last of the obstacles
   std::vector<std::size_t> surface_vertices;           // of each
+  std::vector<double> kinetic_before, elastic_before;  // of each that floats, when the step began [uN mm]
   std::vector<const contact::Obstacle*> bodies;        // of the obstacles, then of the arms of forceps
   std::vector<contact::SoftBody*> soft_bodies;         // likewise, null where it is rigid
   std::vector<contact::RigidSurface> surfaces;         // of obstacles, as tissue meets them
@@ -228,6 +229,8 @@ struct World::State {
   void step_tissues_alone() noexcept;
   bool apart_from_tissues() noexcept;
   void undo_tissues(double fraction) noexcept;
+  void note_energies() noexcept;
+  double borne_by_energy() noexcept;
   void finish_tissues() noexcept;
   void pierce(StepReport& report) noexcept;
   Vector3d hole_of(const contact::Ring& ring) const noexcept;

@@ -16,6 +16,8 @@ constexpr double kPointLength = 6;    // of the radius: what presses so near the
 constexpr double kOtherSide = 0.5;    // of the wall: a hole further than this from the one before leads out of it
 constexpr double kFurthest = 1e4;     // where a hole is looked for [mm]
 constexpr double kLeastApart = 1e-6;  // of tissue and an obstacle when they begin [mm]
+constexpr double kAnywhere = 1e6;     // [mm]
+constexpr double kNoThrow = 20;       // up to which speed nobody asks where it came from [mm/s]
 
 tissue::Material material_of(const TissueParams& p) {
   return {.young = p.young_pa,
@@ -73,6 +75,7 @@ double nearest_place(const contact::Strand& s, const Vector3d& p) {
 
 Result<void> World::State::add_tissues() {
   tissues.reserve(params.tissues.size());
+  kinetic_before.resize(params.tissues.size()), elastic_before.resize(params.tissues.size());
   for (std::size_t k = 0; k < params.tissues.size(); ++k) {
     const TissueParams& p = params.tissues[k];
     auto model = p.vertices.empty() ? tissue::vessel_model(vessel_of(p)) : tissue::solid_model(solid_of(p));
@@ -117,9 +120,16 @@ Result<void> World::State::add_surfaces() {
   if (tissues.empty()) return {};
   const std::size_t rigid = obstacles.size() - tissues.size();
   surfaces.reserve(rigid);
+  Vector3d middle = Vector3d::Zero();
+  for (const tissue::Tissue& t : tissues) middle += 0.5 * (t.surface().low() + t.surface().high());
+  middle /= static_cast<double>(tissues.size());
   for (std::size_t b = 0; b < rigid; ++b) {
-    const contact::Obstacle& body = obstacles[b].body;
-    surfaces.emplace_back(body);
+    auto mesh = obstacles[b].body.in_facets(middle);
+    if (!mesh)
+      return usage_error("obstacle '" + params.obstacles[b].name + "', as facets that tissue meets: " +
+                         mesh.error().message + ": make it smaller, or leave tissue out");
+    surfaces.emplace_back(obstacles[b].body, std::move(*mesh));
+    const contact::TriangleMesh& facets = surfaces.back().surface();
     for (std::size_t k = 0; k < tissues.size(); ++k) {
       const contact::TriangleMesh& own = tissues[k].surface();
       const contact::Obstacle* const none[] = {nullptr, nullptr};
@@ -127,11 +137,18 @@ Result<void> World::State::add_surfaces() {
       contact::RigidSurface* const met[] = {nullptr, &surfaces.back()};
       const contact::Bodies both{none, 2, 0, soft, met};
       bool inside = contact::kept_apart(both, 0, 1) && contact::look_tissues(both, {}).inside > 0;
-      for (std::size_t v = 0; v < own.vertices() && !inside; ++v)
-        inside = body.signed_distance(own.vertex(v)) < kLeastApart;
+      const auto begins_in = [&](const contact::TriangleMesh& one, const contact::TriangleMesh& other) {
+        for (std::size_t v = 0; v < one.vertices() && !inside; ++v) {
+          const Vector3d& p = one.vertex(v);
+          if (contact::TriangleMesh::box_gap(p, p, other.low(), other.high()) > kLeastApart * kLeastApart) continue;
+          const contact::TriangleMesh::Nearest at = other.nearest(p, kAnywhere);
+          inside = at.found && at.distance < kLeastApart;
+        }
+      };
+      begins_in(own, facets), begins_in(facets, own);
       if (inside)
         return usage_error(name_of(params.tissues[k], k) + " begins inside obstacle '" + params.obstacles[b].name +
-                           "' or touches it: place them apart");
+                           "' or touches it (what is round by its facets, up to 5 um outside): place them apart");
     }
     rigid_surfaces[b] = &surfaces.back();
   }
@@ -296,6 +313,31 @@ bool World::State::apart_from_tissues() noexcept {
 void World::State::undo_tissues(double fraction) noexcept {
   for (tissue::Tissue& t : tissues) t.go_back(fraction);
   for (contact::RigidSurface& r : surfaces) r.go_back(fraction);
+}
+
+void World::State::note_energies() noexcept {
+  for (std::size_t k = 0; k < tissues.size(); ++k)
+    if (tissues[k].floats())
+      kinetic_before[k] = tissues[k].kinetic_energy(), elastic_before[k] = tissues[k].elastic_energy();
+}
+
+// A step that did not converge may throw what nothing holds. @returns the part of it that gives no tissue more kinetic
+// energy than gravity, contacts and its own deformation had for it
+double World::State::borne_by_energy() noexcept {
+  double part = 1;
+  for (std::size_t k = 0; k < tissues.size(); ++k) {
+    const tissue::Tissue& t = tissues[k];
+    if (!t.floats()) continue;
+    double mass = 0;
+    Vector3d fell = Vector3d::Zero();
+    for (std::uint32_t i = 0; i < t.nodes(); ++i) mass += t.mass(i), fell += t.mass(i) * (t.x()[i] - t.start()[i]);
+    const double now = t.kinetic_energy();
+    const double by_contact = coupled[0].work_on(static_cast<std::uint32_t>(obstacles.size() - tissues.size() + k));
+    const double had = kinetic_before[k] + std::max(0.0, fell.dot(gravity)) + std::max(0.0, by_contact) +
+                       std::max(0.0, elastic_before[k] - t.elastic_energy());
+    if (now > had + 0.5 * mass * kNoThrow * kNoThrow) part = std::min(part, std::sqrt(had / now));
+  }
+  return part;
 }
 
 Vector3d World::State::hole_of(const contact::Ring& ring) const noexcept {

@@ -145,7 +145,14 @@ void World::State::solve(StepReport& report) noexcept {
     }
   }
   if (together) {
+    note_energies();
     solve_together(report);
+    const bool doubtful = report.flags & step_not_converged && !(report.flags & step_non_finite_restored);
+    if (const double part = doubtful ? borne_by_energy() : 1.0; part < 1) {
+      for (std::size_t k = 0; k < threads.size(); ++k) starts[k] = strands[k], starts[k].x = threads[k].x0.data();
+      cut_motion(part);
+      report.flags |= step_limited;
+    }
   } else {
     finish_tissues();
     coupled[0].tools().finish(1);

@@ -162,6 +162,56 @@ TEST(TissueOnObstacles, WhatBeginsInOneIsRefused) {
     ASSERT_FALSE(world) << z;
     EXPECT_NE(world.error().message.find("'vessel' begins inside obstacle 'bench'"), std::string::npos);
   }
+  // In a wall, where no vertex of the tissue is inside it and no surfaces cross; 2 um from a roller, inside its facets.
+  p.tissues[0].X_WV.p = {0, 0, 0.52};
+  ObstacleParams grain;
+  grain.name = "grain";
+  grain.shape = ObstacleParams::Shape::sphere;
+  grain.point = {1.4, 0, 0.52 + 0.425};
+  grain.diameter_mm = 0.05;
+  ObstacleParams roller = round_body(ObstacleParams::Shape::cylinder, 20);
+  roller.from.z = roller.to.z = 0.0201 - 0.002 - 20;
+  for (const ObstacleParams& o : {grain, roller}) {
+    p.obstacles = {o};
+    const auto world = World::create(p, {});
+    ASSERT_FALSE(world);
+    EXPECT_NE(world.error().message.find("begins inside obstacle '" + o.name + "'"), std::string::npos);
+  }
+}
+
+TEST(TissueOnObstacles, LargeOnesAndPlanesFarAwayBearThemToo) {
+  ObstacleParams far = bench(), belt = bench();
+  far.point = {3000, 200, 0};
+  belt.velocity = {5000, 0, 0};  // along itself: 1.5 m, further than the box that stands for it reaches
+  for (const ObstacleParams& o : {far, belt, round_body(ObstacleParams::Shape::cylinder, 100)}) {
+    WorldParams p = scene();
+    p.obstacles = {o};
+    p.friction.tissue_tool = 0;
+    if (norm(o.point) > 1000) p.tissues[0].X_WV.p = {o.point.x, o.point.y, 0.52};
+    Course c = Course::start(p);
+    c.seconds(0.3);
+    SCOPED_TRACE(testing::Message() << norm(o.point) << " mm, shape " << static_cast<int>(o.shape));
+    EXPECT_EQ(c.deepest, 0);
+    EXPECT_NEAR(c.world.measure_tissue(0).obstacle_force.z, weight(p), (norm(o.velocity) > 0 ? 0.8 : 0.02) * weight(p));
+  }
+}
+
+/// Two vessels crosswise on each other: steps of 5 ms do not all converge, and had thrown one of them 18 mm high.
+TEST(TissueOnObstacles, StepsThatDoNotConvergeThrowNothing) {
+  WorldParams p = scene();
+  p.obstacles = {bench()};
+  p.tissues.push_back(p.tissues[0]);
+  p.tissues[1].name = "upper";
+  p.tissues[1].X_WV.p = {1.5, -1.5, 1.57};
+  p.tissues[1].X_WV.q = {0, 0, std::sqrt(0.5), std::sqrt(0.5)};
+  Course c = Course::start(p);
+  double fastest = 0;
+  for (int i = 0; i < 40; ++i) {
+    c.seconds(kStep);
+    fastest = std::max({fastest, c.world.tissue_speed_mm_per_s(0), c.world.tissue_speed_mm_per_s(1)});
+  }
+  EXPECT_LT(fastest, 300);  // 1400 before; they fall with 37, and roll off each other
+  EXPECT_EQ(c.deepest, 0);
 }
 
 }  // namespace
@@ -175,7 +225,7 @@ TEST(FacetsOfObstacles, TouchTheSurfaceFromOutside) {
   for (const Obstacle& body :
        {Obstacle::sphere(from, 0.7), Obstacle::cylinder(from, to, 0.7), Obstacle::capsule(from, to, 0.7)}) {
     SCOPED_TRACE(static_cast<int>(body.shape()));
-    const TriangleMesh mesh = body.in_facets();
+    const TriangleMesh mesh = *body.in_facets(Vector3d::Zero());
     EXPECT_FALSE(mesh.meets_itself());
     EXPECT_FALSE(mesh.shell_inside_out());
     double least = 1, most = 0;
@@ -198,7 +248,7 @@ TEST(FacetsOfObstacles, TouchTheSurfaceFromOutside) {
 
 TEST(FacetsOfObstacles, OfAPlaneAreABoxBelowIt) {
   const Obstacle plane = Obstacle::plane({3, 4, 5}, {1, -2, 2});
-  const TriangleMesh mesh = plane.in_facets();
+  const TriangleMesh mesh = *plane.in_facets({100, 200, 300});
   for (const Vector3d& on : {Vector3d(3, 4, 5), Vector3d(-21, 40, 53), Vector3d(100, -50, -98)}) {
     const Vector3d p = on + 0.02 * plane.normal();
     const TriangleMesh::Nearest at = mesh.nearest(p, 1e4);
