@@ -240,7 +240,8 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
   Vector3d by_tissues = Vector3d::Zero(), by_obstacles = Vector3d::Zero();
   for (const contact::TissueContact& c : s.coupled[0].tissues().contacts()) {
     const contact::EdgePair& of = c.contact.pair;
-    Vector3d& sum_of = std::min(of.edge_a, of.edge_b) < s.obstacles.size() - s.tissues.size() ? by_obstacles : by_tissues;
+    Vector3d& sum_of =
+        std::min(of.edge_a, of.edge_b) < s.obstacles.size() - s.tissues.size() ? by_obstacles : by_tissues;
     if (of.edge_a == body) sum_of += c.contact.force;
     if (of.edge_b == body) sum_of -= c.contact.force;
   }

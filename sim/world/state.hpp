@@ -303,6 +303,8 @@ struct World::State {
   void solve(StepReport& report) noexcept;
   void guard_obstacles(StepReport& report) noexcept;
   void cut_motion(double fraction) noexcept;
+  void note_ways() noexcept;
+  void go_straight(double part) noexcept;
   bool straight_way_proven() noexcept;
   void limit_energy(Thread& thread) noexcept;
   void integrate(StepReport& report) noexcept;

@@ -149,8 +149,7 @@ void World::State::solve(StepReport& report) noexcept {
     solve_together(report);
     const bool doubtful = report.flags & step_not_converged && !(report.flags & step_non_finite_restored);
     if (const double part = doubtful ? borne_by_energy() : 1.0; part < 1) {
-      for (std::size_t k = 0; k < threads.size(); ++k) starts[k] = strands[k], starts[k].x = threads[k].x0.data();
-      cut_motion(part);
+      go_straight(part);
       report.flags |= step_limited;
     }
   } else {
@@ -211,23 +210,33 @@ bool World::State::straight_way_proven() noexcept {
   return true;
 }
 
-// What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does. An
-// iteration's way is not the straight one from x0 to x, which is then proven for itself, or cut shorter until it is.
-// Of other bodies and of strands every iteration proved its own way.
-void World::State::guard_obstacles(StepReport& report) noexcept {
+void World::State::note_ways() noexcept {
   for (std::size_t k = 0; k < threads.size(); ++k) {
     ends[k] = threads[k].state.x.data();
     starts[k] = strands[k];
     starts[k].x = threads[k].x0.data();
   }
+}
+
+// All go this part of their way: straight, which is not how iterations led them, so that it is proven for itself, or
+// cut shorter until it is.
+void World::State::go_straight(double part) noexcept {
+  note_ways();
+  cut_motion(part);
+  for (int halving = 0; halving <= kMostShorter && !straight_way_proven(); ++halving)
+    cut_motion(halving < kMostShorter ? 0.5 : 0.0);
+}
+
+// What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does. Of other
+// bodies and of strands every iteration proved its own way.
+void World::State::guard_obstacles(StepReport& report) noexcept {
+  note_ways();
   const contact::ObstacleVerdict verdict = contact::look(starts.data(), threads.size(), ends.data(), all_bodies(),
                                                          {.at = contact::ObstacleLook::At::planes});
   if (verdict.found > 0) {
     ++report.crossings_prevented;
     report.flags |= step_crossing_prevented;
-    cut_motion(verdict.fraction);
-    for (int halving = 0; halving <= kMostShorter && !straight_way_proven(); ++halving)
-      cut_motion(halving < kMostShorter ? 0.5 : 0.0);
+    go_straight(verdict.fraction);
     Obstacle& first = obstacles[verdict.obstacle];
     first.part = std::max(0.5 * first.part, kLeastPart);
   }
