@@ -636,8 +636,9 @@ void Tissue::Parts::learn() noexcept {
     stiffer = std::min(4 * stiffer, kMostStiffer);
   else
     stiffer = std::max(1.0, 0.5 * stiffer);
-  // A change of forces within rounding says nothing: what nothing holds may move far by that.
-  const double told = std::max(1e-20 * gg, static_cast<double>(free.size()) * rounding * rounding);
+  // What nothing holds moves far by forces within rounding: a change of those says nothing of it.
+  const double noise = floats() ? static_cast<double>(free.size()) * rounding * rounding : 0.0;
+  const double told = std::max(1e-20 * gg, noise);
   if (!(ss > kLeastMove * kLeastMove) || !(sy_new > 1e-8 * std::sqrt(ss * yy)) || !(yy > told)) {
     find_middle();
     return;
