@@ -400,8 +400,7 @@ Result<Outcome> calibrate_rig(const RigOptions& options) {
       if (c.drift_p_mm > kFarFromDrawn_mm)
         report.notes.push_back(
             fmt::format("{} lies {:.0f} mm from where it is drawn: does the board lie on the floor in the frame of "
-                        "--origin, and is "
-                        "every folder that of its camera?",
+                        "--origin, and is every folder that of its camera?",
                         c.name, c.drift_p_mm));
   }
   std::vector<CameraModel> cameras;

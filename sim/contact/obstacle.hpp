@@ -35,7 +35,8 @@ class Obstacle {
 
   /// Its surface in triangles, where it was before it moved: of a plane that of a box below it, which reaches 1 m from
   /// the place `near`; of what is round facets that touch it from outside, by 5 um or 0.5 % of its radius, whichever is
-  /// less, but 400 a turn at most. @pre no cone. Errors: usage, beyond what a mesh may be
+  /// less, and twice that at corners of a sphere; 400 a turn at most, for radii up to 160 mm. @pre no cone. Errors:
+  /// usage, beyond what a mesh may be
   Result<TriangleMesh> in_facets(const Vector3d& near) const;
 
   /// Begins a step: by how far it moves in this one.

@@ -148,7 +148,7 @@ Result<void> World::State::add_surfaces() {
       begins_in(own, facets), begins_in(facets, own);
       if (inside)
         return usage_error(name_of(params.tissues[k], k) + " begins inside obstacle '" + params.obstacles[b].name +
-                           "' or touches it (what is round by its facets, up to 5 um outside): place them apart");
+                           "' or touches it (what is round by its facets, up to 10 um outside): place them apart");
     }
     rigid_surfaces[b] = &surfaces.back();
   }

@@ -70,6 +70,7 @@ void World::State::solve_together(StepReport& report) noexcept {
   report.contact_iterations = static_cast<std::uint32_t>(out.cone_iterations);
   report.contact_residual = out.cone_residual;
   left_of_motion = 1 - out.motion;
+  // Planes are where they are to be for threads; what tissue holds up stays behind with it.
   if (const double made = out.finite ? out.motion : 0; made < 1)
     for (Obstacle& o : obstacles)
       if (!o.flat() || !tissues.empty()) o.body.shorten(made);

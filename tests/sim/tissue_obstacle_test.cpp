@@ -53,7 +53,7 @@ ObstacleParams round_body(ObstacleParams::Shape shape, double radius) {
 
 struct Course {
   World world;
-  int unconverged = 0, inverted = 0;
+  int inverted = 0;
   double deepest = 0;
   std::uint32_t unproven = 0;
 
@@ -66,7 +66,6 @@ struct Course {
     for (int i = 0; i < std::lround(s / kStep); ++i) {
       const StepReport r = world.step({});
       const TissueMeasure m = world.measure_tissue(0);
-      unconverged += r.flags & step_not_converged ? 1 : 0;
       unproven += r.crossings_found;
       inverted += m.inverted;
       deepest = std::max(deepest, m.in_obstacle_mm);
@@ -192,6 +191,7 @@ TEST(TissueOnObstacles, LargeOnesAndPlanesFarAwayBearThemToo) {
     c.seconds(0.3);
     SCOPED_TRACE(testing::Message() << norm(o.point) << " mm, shape " << static_cast<int>(o.shape));
     EXPECT_EQ(c.deepest, 0);
+    // On the belt, 25 mm a step, it is still tossed about: it is borne at all.
     EXPECT_NEAR(c.world.measure_tissue(0).obstacle_force.z, weight(p), (norm(o.velocity) > 0 ? 0.8 : 0.02) * weight(p));
   }
 }
