@@ -4,6 +4,10 @@
 #include <cmath>
 #include <cstdint>
 
+#ifdef __AVX__
+#include <immintrin.h>
+#endif
+
 namespace ligature {
 
 constexpr std::size_t kWide = 4;
@@ -14,7 +18,11 @@ inline Wide spread(double x) {
   return Wide{x, x, x, x};
 }
 inline Wide root(const Wide& w) {
+#ifdef __AVX__
+  return _mm256_sqrt_pd(w);  // std::sqrt sets errno, and so takes one lane after the other
+#else
   return Wide{std::sqrt(w[0]), std::sqrt(w[1]), std::sqrt(w[2]), std::sqrt(w[3])};
+#endif
 }
 inline Wide larger(const Wide& a, const Wide& b) {
   return a > b ? a : b;
@@ -29,14 +37,21 @@ inline double least(const Wide& w) {
   return std::fmin(std::fmin(w[0], w[1]), std::fmin(w[2], w[3]));
 }
 inline bool any(const Mask& m) {
+#ifdef __AVX__
+  return _mm256_testz_si256(reinterpret_cast<__m256i>(m), reinterpret_cast<__m256i>(m)) == 0;
+#else
   return (m[0] | m[1] | m[2] | m[3]) != 0;
+#endif
+}
+inline bool all(const Mask& m) {
+  return !any(~m);
 }
 inline double sum(const Wide& w) {
   return (w[0] + w[1]) + (w[2] + w[3]);
 }
 
 struct Wide3 {
-  Wide v[3]{};
+  Wide v[3];
   Wide& operator[](int i) { return v[i]; }
   const Wide& operator[](int i) const { return v[i]; }
 };
@@ -58,7 +73,7 @@ inline Wide3 cross(const Wide3& a, const Wide3& b) {
 
 /// By columns.
 struct Wide33 {
-  Wide3 c[3]{};
+  Wide3 c[3];
   Wide& operator()(int row, int column) { return c[column][row]; }
   const Wide& operator()(int row, int column) const { return c[column][row]; }
 };

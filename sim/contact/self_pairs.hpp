@@ -4,8 +4,8 @@
 /// Two triangles that share no corner are a pair when each has a corner in front of the other, their normals are
 /// turned against each other, they were apart at rest, and they are near. Through a wall triangles lie back to back:
 /// what is between them keeps them apart. So it is where they meet as an element between them is crushed flat. Pairs
-/// are gathered within more than is asked for, down the surface's hierarchy, four triangles beside each other at a time,
-/// and kept as long as nothing has moved by that much against the rest of the surface.
+/// are gathered within more than is asked for, down the surface's hierarchy, four triangles beside each other at a
+/// time, and kept as long as nothing has moved by that much against the rest of the surface.
 #include <array>
 #include <span>
 #include <vector>
@@ -43,7 +43,7 @@ class SelfPairs {
   struct Faces {  // of a leaf of the surface's hierarchy, side by side
     std::array<std::uint32_t, kWide> triangle{};
     std::uint32_t count = 0;
-    Wide3 low, high, normal, corner[3];
+    Wide3 low{}, high{}, normal{}, corner[3]{};
     Wide level{};  // along its normal, from which on others are in front of a face; infinite where there is none
   };
   bool gather(const TriangleMesh& now) noexcept;  ///< whether all within reach_ fit

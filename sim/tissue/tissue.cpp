@@ -41,7 +41,7 @@ struct WideShape {
   Wide hourglass[4][8];
   Wide bending[12][12];
   Wide mu_v, lambda_v, volume;
-  Wide per_corner[8];  ///< 1 / (corner's Jacobian at rest)
+  Wide per_corner[8], corner[8];  ///< 1 / (corner's Jacobian at rest); 1 / that
 };
 
 /// Four elements; those of the last batch that do not exist repeat the last one without weight.
@@ -56,6 +56,15 @@ struct Strain {
   Wide33 s;       ///< R^T F, symmetric
   Wide3 q[4];     ///< R^T q
   Wide3 hour[4];  ///< C of that
+};
+
+/// What is found where the energy is.
+struct Evaluation {
+  double energy = 0, largest_force = 0;  ///< of E + D [uN mm]; of an element on a node [uN]
+  double least_jacobian = 0;
+  int inverted = 0;
+  bool turned = false;         ///< all elements' rotations are the nearest ones
+  std::vector<Strain> strain;  ///< (batches)
 };
 
 /// Columns of A0^-1 for forces on surface nodes, as they were asked for: of each (3 x 3ns), slot by slot.
@@ -124,14 +133,17 @@ struct Tissue::Parts {
   Vector3d carried{0, 0, 0};  // velocity of the fixed nodes
   std::vector<WideTurn> turns0;
   std::vector<Strain> strain0;
+  std::vector<Vector3d> drive;  ///< what inertia, gravity and load pull with, once driven         (n)
+  bool driven = false;
   // From outside.
   std::vector<Vector3d> force, pushed, more, held;  ///< loads; of contacts; of them since solve()  (n)
   bool pushed_more = false;
   // At x.
-  bool evaluated = false;          ///< inner, energy, turns belong to x
+  bool evaluated = false;  ///< here, inner, turns belong to x
+  Evaluation here;
   std::vector<Vector3d> inner;     ///< gradient of E + D
   std::vector<Vector3d> gradient;  ///< of Phi without contacts
-  double energy = 0, element_force = 0, phi = 0;
+  double phi = 0;
   // Of the move.
   bool solved = false;               ///< base is A0^-1 of the forces so far
   std::vector<Vector3d> base, move;  ///< R A0^-1 R^T (pushed - gradient); H of the same
@@ -149,24 +161,26 @@ struct Tissue::Parts {
   double stiffer = 1;                                                     ///< sigma
   double reached = 1;                                                     ///< of the last move, what corners allowed
   std::uint64_t version = 1;                                              ///< of the pairs and M
-  std::vector<Learnt> learnt_of;          ///< as far as it was asked for                          (n)
-  std::vector<Matrix3d> warp, node_turn;  ///< R of the nodes: that H has; against rest, now        (n)
-  std::vector<Matrix3d> turn_then;        ///< against rest, where A0 was made                      (n)
+  std::vector<Learnt> learnt_of;    ///< as far as it was asked for                          (n)
+  std::vector<Matrix3d> warp;       ///< R of the nodes that H has                            (n)
+  std::vector<Matrix3d> turn_then;  ///< against rest, where A0 was made                      (n)
+  std::vector<Eigen::Quaterniond> node_turn, turn_of_warp;  ///< against rest: now; when warp was found (n)
   TissueReport report;
   // Workspace.
   std::vector<Vector3d> trial, trial_inner, trial_gradient, right, spare;
   std::vector<WideTurn> trial_turns, spare_turns;
+  Evaluation there, at_spare;  ///< of a trial
   std::vector<double> unknowns, other;
   std::vector<Eigen::Quaterniond> turn_sum;
 
   bool damped() const { return model.material.relaxation > 0; }
   bool floats() const { return free.size() + model.embedded.size() == mass.size(); }  ///< nothing is fixed
 
-  Strain strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r) const noexcept;
-  double evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns, std::vector<Vector3d>& out,
-                  double& largest_force, bool viscous) const noexcept;
+  bool strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r, Strain& out) const noexcept;
+  void evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns, std::vector<Vector3d>& out,
+                Evaluation& found, bool viscous) const noexcept;
   double place(const std::vector<Vector3d>& at, double inner_energy, const std::vector<Vector3d>& inner_gradient,
-               std::vector<Vector3d>& out) const noexcept;
+               std::vector<Vector3d>& out) noexcept;
   void turn_nodes() noexcept;
   void ask(const std::vector<Vector3d>& right_side, std::vector<double>& to) const noexcept;
   void tell(const std::vector<double>& from, std::vector<Vector3d>& to) const noexcept;
@@ -190,14 +204,15 @@ struct Tissue::Parts {
   template <class Visit>
   void for_each_bearer(std::uint32_t node, const Visit& visit) const noexcept;
   void look(TissueReport& out) const noexcept;
+  void look_here() noexcept;
 };
 
 namespace {
 
 /// The rotation nearest to F, by Newton's method from the one before: at the maximum of tr(R^T F), with S = R^T F,
 /// (tr S - S) w = axial(S) turns R by w. For a turned-inside-out F that is the rotation with det R = 1 that is nearest,
-/// the least principal stretch then counts negative.
-void nearest_rotation(const Wide33& f, WideTurn& turn, Wide33& r, Wide33& s, int updates) noexcept {
+/// the least principal stretch then counts negative. @return whether it was reached
+bool nearest_rotation(const Wide33& f, WideTurn& turn, Wide33& r, Wide33& s, int updates) noexcept {
   const Wide size = root(dot(f.c[0], f.c[0]) + dot(f.c[1], f.c[1]) + dot(f.c[2], f.c[2]));
   const Wide floor = spread(kLeastStretch) * size + spread(1e-30);
   for (int k = 0;; ++k) {
@@ -209,6 +224,7 @@ void nearest_rotation(const Wide33& f, WideTurn& turn, Wide33& r, Wide33& s, int
     const Mask done = off <= little;
     // S symmetric, but at the least of tr(R^T F) instead of the greatest: pushed off.
     const Wide trace = s(0, 0) + s(1, 1) + s(2, 2);
+    if (all(done) && !any(trace < spread(0.0))) return true;
     const Wide m00 = s(1, 1) + s(2, 2), m11 = s(0, 0) + s(2, 2), m22 = s(0, 0) + s(1, 1);
     const Wide half = spread(-0.5);
     const Wide m10 = half * (s(0, 1) + s(1, 0)), m20 = half * (s(0, 2) + s(2, 0)), m21 = half * (s(1, 2) + s(2, 1));
@@ -220,9 +236,8 @@ void nearest_rotation(const Wide33& f, WideTurn& turn, Wide33& r, Wide33& s, int
     const Wide e2 = m22 - l20 * m20 - l21 * c21, d2 = larger(e2, floor);
     const Mask indefinite = (m00 < floor) | (e1 < floor) | (e2 < floor);
     const Mask stuck = done & indefinite & (trace < spread(0.0));
-    const bool all = done[0] && done[1] && done[2] && done[3];
-    const bool any_stuck = stuck[0] || stuck[1] || stuck[2] || stuck[3];
-    if ((all && !any_stuck) || k == updates) return;
+    if (all(done) && !any(stuck)) return true;
+    if (k == updates) return false;
     const Wide none{};
     a[0] += stuck ? spread(0.31) * size : none;
     a[1] += stuck ? spread(0.17) * size : none;
@@ -280,38 +295,58 @@ void gather(const Batch& b, const std::vector<Vector3d>& at, Wide3 out[8]) noexc
 
 }  // namespace
 
-/// Rotation and strains of four elements; f and r are left for the forces.
-Strain Tissue::Parts::strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r) const noexcept {
+/// Rotation and strains of four elements; f and r are left for the forces. @return whether the rotation was reached
+bool Tissue::Parts::strain(const Batch& b, const Wide3 p[8], WideTurn& turn, Wide33& f, Wide33& r,
+                           Strain& out) const noexcept {
   const WideShape& shape = shapes[b.shape];
-  f = Wide33{};
-  Wide3 q[4]{};
-  for (int i = 1; i < 8; ++i) {
-    for (int k = 0; k < 3; ++k) f.c[k] = f.c[k] + shape.gradient[i][k] * p[i];
-    for (int a = 0; a < 4; ++a) q[a] = q[a] + shape.hourglass[a][i] * p[i];
+  // One sum after the other, each in registers.
+#pragma GCC unroll 3
+  for (int k = 0; k < 3; ++k) {
+    Wide3 sum{};
+#pragma GCC unroll 7
+    for (int i = 1; i < 8; ++i) sum = sum + shape.gradient[i][k] * p[i];
+    f.c[k] = sum;
   }
-  Strain out;
-  nearest_rotation(f, turn, r, out.s, kRotationUpdates);
+  Wide3 q[4];
+#pragma GCC unroll 4
+  for (int a = 0; a < 4; ++a) {
+    Wide3 sum{};
+#pragma GCC unroll 7
+    for (int i = 1; i < 8; ++i) sum = sum + shape.hourglass[a][i] * p[i];
+    q[a] = sum;
+  }
+  const bool reached_it = nearest_rotation(f, turn, r, out.s, kRotationUpdates);
   for (int a = 0; a < 4; ++a) out.q[a] = transposed_times(r, q[a]);
   const Wide half = spread(0.5);
   for (int i = 0; i < 3; ++i)
     for (int j = 0; j < i; ++j) out.s(i, j) = out.s(j, i) = half * (out.s(i, j) + out.s(j, i));
-  return out;
+  // C q, what hourglasses answer with.
+  for (int a = 0; a < 12; ++a) {
+    Wide y{};
+#pragma GCC unroll 12
+    for (int c = 0; c < 12; ++c) y += shape.bending[a][c] * out.q[c / 3][c % 3];
+    out.hour[a / 3][a % 3] = b.weight * y;
+  }
+  return reached_it;
 }
 
-/// E (+ D, when viscous) and its gradient; the elements' rotations follow. @return the energy [uN mm]
-double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns,
-                               std::vector<Vector3d>& out, double& largest_force, bool viscous) const noexcept {
+/// E (+ D, when viscous) and its gradient; the elements' rotations follow.
+void Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<WideTurn>& at_turns,
+                             std::vector<Vector3d>& out, Evaluation& found, bool viscous) const noexcept {
   const Wide one = spread(1), two = spread(2), half = spread(0.5), none{};
   const Wide damping = spread(viscous ? model.material.relaxation / h : 0.0);
   for (Vector3d& g : out) g.setZero();
-  Wide energy_sum{}, force_square{};
+  found.turned = true;
+  found.inverted = 0;
+  Wide energy_sum{}, force_square{}, worst_of = spread(1e300);
   for (std::size_t e = 0; e < batches.size(); ++e) {
     const Batch& b = batches[e];
     const WideShape& shape = shapes[b.shape];
     Wide3 place_of[8];
     gather(b, at, place_of);
     Wide33 f, r;
-    const Strain now = strain(b, place_of, at_turns[e], f, r);
+    Strain& now = found.strain[e];
+    if (!strain(b, place_of, at_turns[e], f, r, now)) found.turned = false;
     const Wide mu = b.weight * shape.mu_v, lambda = b.weight * shape.lambda_v;
     Wide33 t;  // derivative with respect to R^T F at fixed R
     Wide psi{};
@@ -322,14 +357,10 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
         t(i, j) = two * mu * strain_ij;
       }
     Wide3 hour[4];
-    for (int a = 0; a < 4; ++a)
-      for (int k = 0; k < 3; ++k) {
-        Wide y{};
-        for (int c = 0; c < 4; ++c)
-          for (int l = 0; l < 3; ++l) y += shape.bending[3 * a + k][3 * c + l] * now.q[c][l];
-        hour[a][k] = b.weight * y;
-        psi += half * hour[a][k] * now.q[a][k];
-      }
+    for (int a = 0; a < 4; ++a) {
+      hour[a] = now.hour[a];
+      for (int k = 0; k < 3; ++k) psi += half * hour[a][k] * now.q[a][k];
+    }
     if (viscous) {
       const Strain& then = strain0[e];
       const Wide viscosity = damping * mu;
@@ -369,14 +400,19 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
     Wide3 turned_hour[4];
     for (int a = 0; a < 4; ++a) turned_hour[a] = times(r, hour[a]);
     Wide3 g[8];
+#pragma GCC unroll 8
     for (int i = 0; i < 8; ++i) {
-      g[i] = times(p, shape.gradient[i]);
-      for (int a = 0; a < 4; ++a) g[i] = g[i] + shape.hourglass[a][i] * turned_hour[a];
+      Wide3 sum = times(p, shape.gradient[i]);
+#pragma GCC unroll 4
+      for (int a = 0; a < 4; ++a) sum = sum + shape.hourglass[a][i] * turned_hour[a];
+      g[i] = sum;
     }
+    Wide low = spread(1e300);
     for (int c = 0; c < 8; ++c) {
       const Wide j = shape.per_corner[c] * corner_jacobian(place_of, c);
+      low = smaller(j, low);
       const Mask near = j < spread(kGuarded);
-      if (!(near[0] || near[1] || near[2] || near[3])) continue;
+      if (!any(near)) continue;
       const Wide weight = spread(0.125) * mu;
       Wide slope;
       psi += weight * barrier(j, slope);
@@ -391,18 +427,26 @@ double Tissue::Parts::evaluate(const std::vector<Vector3d>& at, std::vector<Wide
       g[c] = g[c] - g0 - g1 - g2;
     }
     energy_sum += psi;
+    worst_of = smaller(low, worst_of);
+    if (!all(low > spread(0.0)))
+      for (std::size_t l = 0; l < kWide; ++l)
+        if (b.weight[l] > 0 && !(low[l] > 0)) ++found.inverted;
     for (int i = 0; i < 8; ++i) {
       force_square = larger(dot(g[i], g[i]), force_square);
       for (std::size_t l = 0; l < kWide; ++l) out[b.node[i][l]] += Vector3d(g[i][0][l], g[i][1][l], g[i][2][l]);
     }
   }
-  largest_force = std::sqrt(largest(force_square));
-  return sum(energy_sum);
+  found.largest_force = std::sqrt(largest(force_square));
+  found.energy = sum(energy_sum);
+  found.least_jacobian = least(worst_of);
 }
 
 /// Phi, but for a constant, and its gradient over the free nodes, zero at the fixed ones.
 double Tissue::Parts::place(const std::vector<Vector3d>& at, double inner_energy,
-                            const std::vector<Vector3d>& inner_gradient, std::vector<Vector3d>& out) const noexcept {
+                            const std::vector<Vector3d>& inner_gradient, std::vector<Vector3d>& out) noexcept {
+  if (!driven)
+    for (const std::uint32_t i : free) drive[i] = (mass[i] / h) * v0[i] + mass[i] * settings.gravity + force[i];
+  driven = true;
   double value = inner_energy;
   for (std::size_t i = 0; i < at.size(); ++i) {
     if (free_of[i] < 0) {
@@ -410,9 +454,8 @@ double Tissue::Parts::place(const std::vector<Vector3d>& at, double inner_energy
       continue;
     }
     const Vector3d moved = at[i] - x0[i];
-    const Vector3d drive = (mass[i] / h) * v0[i] + mass[i] * settings.gravity + force[i];
-    value += (0.5 * stiffness[i] * moved - drive).dot(moved);
-    out[i] = inner_gradient[i] + stiffness[i] * moved - drive;
+    value += (0.5 * stiffness[i] * moved - drive[i]).dot(moved);
+    out[i] = inner_gradient[i] + stiffness[i] * moved - drive[i];
   }
   return value;
 }
@@ -446,8 +489,7 @@ void Tissue::Parts::turn_nodes() noexcept {
   for (std::size_t i = 0; i < node_turn.size(); ++i) {
     const double size = turn_sum[i].coeffs().norm();
     if (!(size > 1e-12)) continue;
-    turn_sum[i].coeffs() /= size;
-    node_turn[i] = turn_sum[i].toRotationMatrix();
+    node_turn[i].coeffs() = turn_sum[i].coeffs() / size;
   }
 }
 
@@ -552,17 +594,21 @@ const float* Tissue::Parts::respond(std::size_t responder) noexcept {
 /// Turns the factor when nodes have turned; what was learnt with it as it was is forgotten.
 void Tissue::Parts::turn_factor() noexcept {
   turn_nodes();
-  double most = 0;
-  for (const std::uint32_t i : free) most = std::max(most, (node_turn[i] - warp[i] * turn_then[i]).squaredNorm());
-  if (most <= 2 * kWarpAngle * kWarpAngle) return;
-  for (const std::uint32_t i : free) warp[i] = node_turn[i] * turn_then[i].transpose();
+  double least_like = 1;  // cosine of half the angle, squared
+  for (const std::uint32_t i : free) {
+    const double like = node_turn[i].coeffs().dot(turn_of_warp[i].coeffs());
+    least_like = std::min(least_like, like * like);
+  }
+  if (4 * (1 - least_like) <= kWarpAngle * kWarpAngle) return;
+  for (const std::uint32_t i : free) warp[i] = node_turn[i].toRotationMatrix() * turn_then[i].transpose();
+  turn_of_warp = node_turn;
   forget();
 }
 
 /// A0 of where it is. @pre turns are those of x
 void Tissue::Parts::factor_here() noexcept {
   factored = true;
-  energy_then = energy;
+  energy_then = here.energy;
   deformed_matrix.set_zero();
   const double viscous = model.material.relaxation / h;
   for (std::size_t e = 0; e < model.elements.size(); ++e) {
@@ -591,8 +637,8 @@ void Tissue::Parts::factor_here() noexcept {
   by_deformed = true;
   when_deformed.forget();
   turn_nodes();
-  turn_then = node_turn;
-  for (const std::uint32_t i : free) warp[i].setIdentity();
+  for (const std::uint32_t i : free) turn_then[i] = node_turn[i].toRotationMatrix(), warp[i].setIdentity();
+  turn_of_warp = node_turn;
   forget();
   stiffer = 1;
 }
@@ -601,15 +647,16 @@ void Tissue::Parts::factor_here() noexcept {
 void Tissue::Parts::factor_at_rest() noexcept {
   if (!by_deformed) return;
   by_deformed = false;
-  for (const std::uint32_t i : free) turn_then[i].setIdentity(), warp[i] = node_turn[i];
+  for (const std::uint32_t i : free) turn_then[i].setIdentity(), warp[i] = node_turn[i].toRotationMatrix();
+  turn_of_warp = node_turn;
   forget();
   stiffer = 1;
 }
 
 void Tissue::Parts::evaluate_here() noexcept {
-  if (!evaluated) energy = evaluate(x, turns, inner, element_force, damped());
+  if (!evaluated) evaluate(x, turns, inner, here, damped());
   evaluated = true;
-  phi = place(x, energy, inner, gradient);
+  phi = place(x, here.energy, inner, gradient);
 }
 
 /// What the last move changed becomes a pair; sigma follows from whether it lowered Phi.
@@ -656,11 +703,16 @@ void Tissue::Parts::join_pair() noexcept {
   yz(ki, ki) = product(y_pairs[k], z_pairs[k]);
   // A direction in which it is so much stiffer than the factor says that single precision could not tell.
   if (sy(ki, ki) > kLeastOfFactor * yz(ki, ki) / stiffer) {
+    std::array<double, kHistory> with_y{}, with_z{};
+    for (const std::uint32_t i : free)
+      for (std::size_t a = 0; a < pairs; ++a) {
+        with_y[a] += s_pairs[slot[a]][i].dot(y_pairs[k][i]);
+        with_z[a] += y_pairs[slot[a]][i].dot(z_pairs[k][i]);
+      }
     for (std::size_t a = 0; a < pairs; ++a) {
-      const std::size_t o = slot[a];
-      const auto oi = static_cast<Eigen::Index>(o);
-      sy(oi, ki) = product(s_pairs[o], y_pairs[k]);
-      yz(oi, ki) = yz(ki, oi) = product(y_pairs[o], z_pairs[k]);
+      const auto oi = static_cast<Eigen::Index>(slot[a]);
+      sy(oi, ki) = with_y[a];
+      yz(oi, ki) = yz(ki, oi) = with_z[a];
     }
     ++pairs;
   }
@@ -703,7 +755,8 @@ void Tissue::Parts::balance() noexcept {
   for (std::size_t i = 0; i < x.size(); ++i) left += gradient[i], total += stiffness[i];
   const Vector3d shift = -left / total;
   for (Vector3d& p : x) p += shift;
-  phi = place(x, energy, inner, gradient);
+  here.turned = false;  // the last digits of its strains are others
+  phi = place(x, here.energy, inner, gradient);
 }
 
 /// Largest fraction of a move that leaves of every corner that is not inside out a part of its Jacobian: a cubic along
@@ -721,7 +774,7 @@ double Tissue::Parts::reach(const std::vector<Vector3d>& motion) const noexcept 
       const Wide3 d12 = cross(d1, d2), m12 = cross(m1, m2), mixed = cross(m1, d2) + cross(d1, m2);
       const Wide j0 = dot(d0, d12), j1 = dot(m0, d12) + dot(d0, mixed), j2 = dot(m0, mixed) + dot(d0, m12),
                  j3 = dot(m0, m12);
-      const Wide third = spread(1.0 / 3.0), rest = spread(1) / shapes[b.shape].per_corner[c];
+      const Wide third = spread(1.0 / 3.0), rest = shapes[b.shape].corner[c];
       const Wide least_left =
           larger(larger(spread(kCornerLeft) * j0, smaller(spread(kFlatLeft) * j0, spread(kFlat) * rest)),
                  smaller(j0, spread(kLastLeft) * rest));
@@ -731,7 +784,7 @@ double Tissue::Parts::reach(const std::vector<Vector3d>& motion) const noexcept 
         const Wide b1 = j0 + third * j1 * t, b2 = j0 + third * (spread(2) * j1 + j2 * t) * t,
                    b3 = j0 + (j1 + (j2 + j3 * t) * t) * t;
         const Mask enough = (smaller(smaller(b1, b2), b3) >= least_left) | (j0 <= Wide{});
-        if (enough[0] && enough[1] && enough[2] && enough[3]) break;
+        if (all(enough)) break;
       }
     }
   }
@@ -790,7 +843,7 @@ int Tissue::Parts::mend() noexcept {
     Wide3 p[8];
     gather(batches[e], x, p);
     Wide33 f, r;
-    strain(batches[e], p, turns[e], f, r);
+    strain(batches[e], p, turns[e], f, r, here.strain[e]);
   }
   forget();
   evaluated = false;
@@ -807,16 +860,16 @@ bool Tissue::Parts::search() noexcept {
     trial = x;
     for (const std::uint32_t i : free) trial[i] += part * move[i];
     trial_turns = turns;
-    double trial_force = 0;
-    const double trial_energy = evaluate(trial, trial_turns, trial_inner, trial_force, damped());
-    const double trial_phi = place(trial, trial_energy, trial_inner, trial_gradient);
+    evaluate(trial, trial_turns, trial_inner, there, damped());
+    const double trial_phi = place(trial, there.energy, trial_inner, trial_gradient);
     if (trial_phi <= phi + 1e-4 * part * slope + 1e-13 * std::abs(phi)) {
       x_before.swap(x), gradient_before.swap(gradient);
       phi_before = phi, before = true;
       for (Vector3d& f : pushed_before) f.setZero();
       x.swap(trial), turns.swap(trial_turns), inner.swap(trial_inner), gradient.swap(trial_gradient);
       embed(x);
-      energy = trial_energy, element_force = trial_force, phi = trial_phi;
+      std::swap(here, there);
+      phi = trial_phi;
       return true;
     }
     // The least of the parabola through both values and the slope.
@@ -843,6 +896,13 @@ void Tissue::Parts::look(TissueReport& out) const noexcept {
       if (b.weight[l] > 0 && !(low[l] > 0)) ++out.inverted;
   }
   out.least_jacobian = least(worst_of);
+}
+
+void Tissue::Parts::look_here() noexcept {
+  if (evaluated && here.turned)
+    report.inverted = here.inverted, report.least_jacobian = here.least_jacobian;
+  else
+    look(report);
 }
 
 Tissue::Tissue(std::unique_ptr<Parts> parts) : p_(std::move(parts)) {}
@@ -946,6 +1006,7 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
           for (int k = 0; k < 3; ++k) w.gradient[i][k][l] = s.gradient(k, i);
           for (int a = 0; a < 4; ++a) w.hourglass[a][i][l] = s.hourglass(a, i);
           w.per_corner[i][l] = 1 / p.rest_corner[of[l]][i];
+          w.corner[i][l] = 1 / w.per_corner[i][l];
         }
         for (int i = 0; i < 12; ++i)
           for (int j = 0; j < 12; ++j) w.bending[i][j][l] = s.bending(i, j);
@@ -1048,19 +1109,20 @@ Result<Tissue> Tissue::create(TissueModel model, const TissueSettings& settings)
   const std::vector<Vector3d> zero(n, Vector3d::Zero());
   p.h = settings.dt;
   p.x = p.x0 = p.model.nodes;
-  for (auto* list :
-       {&p.v, &p.v0, &p.force, &p.pushed, &p.more, &p.inner, &p.gradient, &p.base, &p.move, &p.x_before,
-        &p.gradient_before, &p.pushed_before, &p.trial, &p.trial_inner, &p.trial_gradient, &p.right, &p.spare})
+  for (auto* list : {&p.v, &p.v0, &p.force, &p.pushed, &p.more, &p.inner, &p.gradient, &p.base, &p.move, &p.x_before,
+                     &p.gradient_before, &p.pushed_before, &p.drive, &p.trial, &p.trial_inner, &p.trial_gradient,
+                     &p.right, &p.spare})
     *list = zero;
   for (std::size_t k = 0; k < kHistory; ++k) p.s_pairs[k] = p.y_pairs[k] = p.z_pairs[k] = zero;
   p.sy.setZero(), p.yz.setZero(), p.middle.setZero();
   p.warp.assign(n, Matrix3d::Identity());
-  p.node_turn = p.turn_then = p.warp;
+  p.turn_then = p.warp;
   p.learnt_of.resize(n);
   p.turn_sum.assign(n, Eigen::Quaterniond::Identity());
+  p.node_turn = p.turn_of_warp = p.turn_sum;
   for (const Batch& b : p.batches) p.turns.push_back({b.rest.w, -b.rest.x, -b.rest.y, -b.rest.z});
   p.turns0 = p.trial_turns = p.spare_turns = p.turns;
-  p.strain0.resize(p.batches.size());
+  for (auto* list : {&p.strain0, &p.here.strain, &p.there.strain, &p.at_spare.strain}) list->resize(p.batches.size());
   return Tissue(std::move(parts));
 }
 
@@ -1111,9 +1173,9 @@ const std::vector<Vector3d>& Tissue::v() const noexcept {
 }
 
 double Tissue::elastic_energy(std::vector<Vector3d>& gradient) const noexcept {
-  double largest_force = 0;
   p_->spare_turns = p_->turns;
-  return p_->evaluate(p_->x, p_->spare_turns, gradient, largest_force, false);
+  p_->evaluate(p_->x, p_->spare_turns, gradient, p_->at_spare, false);
+  return p_->at_spare.energy;
 }
 double Tissue::elastic_energy() const noexcept {
   return elastic_energy(p_->spare);
@@ -1132,7 +1194,7 @@ double Tissue::volume() const noexcept {
     const WideShape& shape = p.shapes[b.shape];
     Wide3 at[8];
     gather(b, p.x, at);
-    Wide33 f;
+    Wide33 f{};
     for (int i = 0; i < 8; ++i)
       for (int k = 0; k < 3; ++k) f.c[k] = f.c[k] + shape.gradient[i][k] * at[i];
     total += b.weight * shape.volume * dot(f.c[0], cross(f.c[1], f.c[2]));
@@ -1146,13 +1208,16 @@ const TissueReport& Tissue::report() const noexcept {
 
 void Tissue::clear_loads() noexcept {
   for (Vector3d& f : p_->force) f.setZero();
+  p_->driven = false;
 }
 void Tissue::load(std::uint32_t node, const Vector3d& force) noexcept {
   p_->for_each_bearer(node, [&](std::uint32_t i, double weight) { p_->force[i] += weight * force; });
+  p_->driven = false;
 }
 
 void Tissue::pull(const Vector3d& gravity) noexcept {
   p_->settings.gravity = gravity;
+  p_->driven = false;
 }
 void Tissue::carry(const Vector3d& velocity) noexcept {
   p_->carried = velocity;
@@ -1172,20 +1237,15 @@ void Tissue::begin(double dt) noexcept {
   p.h = dt;
   for (std::size_t i = 0; i < p.mass.size(); ++i) p.stiffness[i] = p.mass[i] * (1 / dt + p.model.material.drag) / dt;
   p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
-  if (p.damped())
+  p.driven = false;
+  if (p.damped() && p.evaluated && p.here.turned)
+    p.strain0.swap(p.here.strain);  // what strain() would find again
+  else if (p.damped())
     for (std::size_t e = 0; e < p.batches.size(); ++e) {
       Wide33 f, r;
       Wide3 at[8];
       gather(p.batches[e], p.x, at);
-      const Batch& b = p.batches[e];
-      const WideShape& shape = p.shapes[b.shape];
-      Strain& then = p.strain0[e];
-      then = p.strain(b, at, p.turns[e], f, r);
-      for (int a = 0; a < 12; ++a) {
-        Wide y{};
-        for (int c = 0; c < 12; ++c) y += shape.bending[a][c] * then.q[c / 3][c % 3];
-        then.hour[a / 3][a % 3] = b.weight * y;
-      }
+      p.strain(p.batches[e], at, p.turns[e], f, r, p.strain0[e]);
     }
   if (p.carried != Vector3d::Zero()) {
     for (const std::uint32_t i : p.model.fixed) p.x[i] += dt * p.carried;
@@ -1193,7 +1253,8 @@ void Tissue::begin(double dt) noexcept {
     p.surface_follows = false;
   }
   p.before = p.evaluated = p.factored = false;
-  if (p.by_deformed && p.report.least_jacobian > kGuarded && p.energy < kRelaxed * p.energy_then) p.factor_at_rest();
+  if (p.by_deformed && p.report.least_jacobian > kGuarded && p.here.energy < kRelaxed * p.energy_then)
+    p.factor_at_rest();
   p.turn_factor();
   p.report = {};
 }
@@ -1249,18 +1310,21 @@ void Tissue::solve() noexcept {
   p.pushed_more = false;
   const auto m = static_cast<Eigen::Index>(p.pairs);
   std::array<double, 2 * kHistory> w{}, c{};
-  for (std::size_t a = 0; a < p.pairs; ++a) {
-    w[a] = p.product(p.s_pairs[p.slot[a]], p.right);
-    w[p.pairs + a] = p.product(p.z_pairs[p.slot[a]], p.right);
-  }
+  std::array<const Vector3d*, kHistory> s{}, z{};
+  for (std::size_t a = 0; a < p.pairs; ++a) s[a] = p.s_pairs[p.slot[a]].data(), z[a] = p.z_pairs[p.slot[a]].data();
+  for (const std::uint32_t i : p.free)
+    for (std::size_t a = 0; a < p.pairs; ++a) {
+      w[a] += s[a][i].dot(p.right[i]);
+      w[p.pairs + a] += z[a][i].dot(p.right[i]);
+    }
   for (Eigen::Index a = 0; a < 2 * m; ++a)
     for (Eigen::Index b = 0; b < 2 * m; ++b)
       c[static_cast<std::size_t>(a)] += p.middle(a, b) * w[static_cast<std::size_t>(b)];
   const double scale = 1 / p.stiffer;
-  for (const std::uint32_t i : p.free) p.move[i] = scale * p.base[i];
-  for (std::size_t a = 0; a < p.pairs; ++a) {
-    const std::vector<Vector3d>&s = p.s_pairs[p.slot[a]], &z = p.z_pairs[p.slot[a]];
-    for (const std::uint32_t i : p.free) p.move[i] += c[a] * s[i] + c[p.pairs + a] * z[i];
+  for (const std::uint32_t i : p.free) {
+    Vector3d move = scale * p.base[i];
+    for (std::size_t a = 0; a < p.pairs; ++a) move += c[a] * s[a][i] + c[p.pairs + a] * z[a][i];
+    p.move[i] = move;
   }
   p.embed(p.move);
 }
@@ -1349,17 +1413,19 @@ void Tissue::finish() noexcept {
   }
   TissueReport& r = p.report;
   r.finite = finite;
-  r.residual = 0, r.load = 0, r.displacement = 0;
+  r.residual = 0;
+  double load_square = 0, displacement_square = 0;
   for (const std::uint32_t i : p.free) {
     const Vector3d by_contacts = p.pushed[i] + p.more[i];
     r.residual = std::max(r.residual, (p.gradient[i] - by_contacts).cwiseAbs().maxCoeff());
-    r.load = std::max(r.load, (p.force[i] + by_contacts).norm());
+    load_square = std::max(load_square, (p.force[i] + by_contacts).squaredNorm());
   }
   for (std::size_t i = 0; i < p.x.size(); ++i)
-    r.displacement = std::max(r.displacement, (p.x[i] - p.model.nodes[i]).norm());
-  r.scale = std::max(r.load, p.element_force);
+    displacement_square = std::max(displacement_square, (p.x[i] - p.model.nodes[i]).squaredNorm());
+  r.load = std::sqrt(load_square), r.displacement = std::sqrt(displacement_square);
+  r.scale = std::max(r.load, p.here.largest_force);
   r.converged = r.residual <= p.settings.residual_target * r.scale + p.rounding;
-  p.look(r);
+  p.look_here();
 }
 
 int Tissue::settle(int iterations) noexcept {
@@ -1372,7 +1438,8 @@ int Tissue::settle(int iterations) noexcept {
     p.balance();
     double residual = 0;
     for (const std::uint32_t i : p.free) residual = std::max(residual, p.gradient[i].cwiseAbs().maxCoeff());
-    if (residual <= p.settings.residual_target * std::max(p.element_force, load) + p.rounding || k >= iterations) break;
+    if (residual <= p.settings.residual_target * std::max(p.here.largest_force, load) + p.rounding || k >= iterations)
+      break;
     solve();
     if (!p.search()) {
       if (p.pairs == 0) break;
@@ -1385,7 +1452,7 @@ int Tissue::settle(int iterations) noexcept {
 }
 
 void Tissue::step_alone(double dt) noexcept {
-  p_->look(p_->report);
+  p_->look_here();
   if (p_->report.inverted > 0) {
     p_->mend();
     for (Vector3d& v : p_->v) v.setZero();
@@ -1412,7 +1479,7 @@ void Tissue::set_state(std::span<const Vector3d> x, std::span<const Vector3d> v)
       Wide3 at[8];
       gather(p.batches[e], p.x, at);
       Wide33 f, r;
-      p.strain(p.batches[e], at, p.turns[e], f, r);
+      p.strain(p.batches[e], at, p.turns[e], f, r, p.here.strain[e]);
     }
   p.x0 = p.x, p.v0 = p.v, p.turns0 = p.turns;
   p.evaluated = false;
