@@ -115,6 +115,7 @@ void take_tie(Found& found, const Curves& threads, HomflySource& source) {
   const auto tie = tie_of(threads[0], threads[1], kTieDirections);
   if (!tie) return;
   found.answer.tie = name(tie->tie);
+  found.answer.bend = tie->throws.empty() && tie->bound > 0.5;
   if (tie->throws.empty()) return;
   found.answer.throws = tie->notation;
   if (auto loop = joined_tie(threads, *tie, source)) {

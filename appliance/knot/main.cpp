@@ -40,6 +40,7 @@ std::string table_of(const knot::Answer& answer, const std::vector<std::string>&
   std::string out = fmt::format("{}", answer.name);
   if (answer.tie && *answer.tie != answer.name) out += fmt::format(", tie {}", *answer.tie);
   if (answer.throws) out += fmt::format(", throws {}", *answer.throws);
+  if (answer.bend) out += ", a bend";
   out += '\n';
   const auto line = [&](const char* what, const std::string& value) {
     out += fmt::format("  {:<12}{}\n", what, value);
@@ -135,8 +136,9 @@ Any other name is that of the table of knots to ten crossings and two-component 
 trefoil, m3_1 its mirror image, 3_1#m3_1 a sum, 0_1 the unknot. It is given only when the simplified diagram has at most
 ten crossings per factor; else it is `unknown`, with candidates. Open threads are closed in many directions, and
 `confidence` is the share that agrees.
---json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of three open
-threads or more also ties: every two that are tied.
+Two threads that are tied to each other otherwise than by throws (sheet bend, carrick bend) are a bend.
+--json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of two open threads that
+are a bend also bend: true; of three open threads or more also ties: every two that are tied.
 Exit: 0 answered (also `unknown`), 1 failed, 2 refused.
 Example: ligature knot left.csv right.csv --json --plot tie.svg)");
   try {

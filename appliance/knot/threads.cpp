@@ -61,7 +61,7 @@ std::vector<ThreadQuestion> questions_of(const std::vector<SceneThread>& threads
 }
 
 bool is_knot(const ThreadQuestion& question, const Answer& answer) {
-  if (question.threads.size() == 2 && !question.question.closed) return answer.throws.has_value();
+  if (question.threads.size() == 2 && !question.question.closed) return answer.throws.has_value() || answer.bend;
   return answer.name != "0_1" && !answer.name.starts_with("0^");
 }
 
@@ -70,6 +70,7 @@ nlohmann::ordered_json to_json(const ThreadKnot& knot) {
       {"threads", knot.threads}, {"name", knot.answer.name}, {"confidence", knot.answer.confidence}};
   if (knot.answer.tie) out["tie"] = *knot.answer.tie;
   if (knot.answer.throws) out["throws"] = *knot.answer.throws;
+  if (knot.answer.bend) out["bend"] = true;
   if (knot.answer.name == "unknown") out["candidates"] = knot.answer.candidates;
   return out;
 }

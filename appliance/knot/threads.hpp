@@ -36,8 +36,8 @@ struct ThreadKnot {
 /// Whether there is a knot to tell of: anything but unknots, circles apart, and threads that are not tied together.
 bool is_knot(const ThreadQuestion& question, const Answer& answer);
 
-/// `{"threads":["left","right"],"name":"reef","confidence":1.0}`, with `tie` and `throws` where there are any and
-/// `candidates` where the name is unknown.
+/// `{"threads":["left","right"],"name":"reef","confidence":1.0}`, with `tie`, `throws` and `bend` where there are any
+/// and `candidates` where the name is unknown.
 nlohmann::ordered_json to_json(const ThreadKnot& knot);
 
 /// Whether any of the knots has this name, or is this tie or these throws; "none" and "0_1" ask for no knot at all.

@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kMostRead = 60;           // crossings of a closed curve in which throws are looked for
 constexpr std::size_t kEnoughCrossings = 4000;  // left in all closures after which no more are tried
 constexpr std::size_t kDecided = 4;             // directions that all say the same sum, none of them another one
-constexpr double kEnough = 0.07;                // share of directions from which on a sum of throws is believed
+constexpr double kEnough = 0.07;                // share of directions from which on a sum of throws is believed, ...
+constexpr double kEnoughCut = 0.75;             // ... where that takes cutting tails shorter: what hid it is gone then
 
 struct At {
   Pass pass;
@@ -393,10 +394,13 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
   const Poll whole = polled(a, b, joined_at_load, directions);
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
-  const TieReport answer = best != nullptr ? report(whole, *best, a, b, joined_at_load) : TieReport{};
-  if ((best != nullptr && whole.conclusive(*best)) || 2 * whole.unread < whole.answers[0] ||
-      whole.crossings >= kEnoughCrossings)
-    return answer;
+  const bool conclusive = best != nullptr && whole.conclusive(*best);
+  // What few closures show beside many that are knots of another kind is their drawn out ends' doing.
+  const bool most_are_read = 2 * whole.unread < whole.answers[0];
+  TieReport answer;
+  if (conclusive || (best != nullptr && most_are_read)) answer = report(whole, *best, a, b, joined_at_load);
+  answer.bound = static_cast<double>(whole.unread) / static_cast<double>(whole.answers[0]);
+  if (conclusive || most_are_read || whole.crossings >= kEnoughCrossings) return answer;
   // Free tails may be wound round the standing parts: what is tied shows when they are cut shorter.
   for (const double left : {0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3})
     for (const auto& [cut_a, cut_b] : {std::pair{left, left}, std::pair{left, 1.0}, std::pair{1.0, left}}) {
@@ -404,8 +408,12 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
       const Poll poll = polled(short_a, short_b, joined_at_load, directions);
       best = poll.best();
       if (best == nullptr || !poll.conclusive(*best)) continue;
+      // Cut within the knot some closures of another bend are a sum of throws, too.
+      if (static_cast<double>(best->votes) < kEnoughCut * static_cast<double>(poll.answers[best->crosswise ? 1 : 0]))
+        continue;
       TieReport found = report(poll, *best, short_a, short_b, joined_at_load);
       found.simplest = {};
+      found.bound = answer.bound;
       for (Throw& t : found.throws) {
         t.first *= static_cast<double>(short_a.size() - 1) / static_cast<double>(a.size() - 1);
         t.second *= static_cast<double>(short_b.size() - 1) / static_cast<double>(b.size() - 1);

@@ -57,6 +57,9 @@ struct TieReport {
                                 ///< this joining, that show these; otherwise `share`
   double share = 0;             ///< of all closures with this joining that give this answer
   int knots_in_one_strand = 0;  ///< summands that one strand forms alone, which are no throws
+  /// Of the closures with tail joined to tail the share that are neither throws nor a round circle: near 1 for bends
+  /// that are no ties (sheet bend, carrick bend), 0 for strands that are only wound round each other.
+  double bound = 0;
   /// Of the closures that show this, the one with fewest crossings; empty where only shorter tails showed it.
   Diagram simplest;
 };
