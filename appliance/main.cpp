@@ -397,7 +397,7 @@ int replay(const std::string& directory, const FilmArguments& film_arguments, bo
   // A log that lost its end shows what it has, and proves nothing.
   const bool same = result->missing == 0 && (!result->complete || result->state_hash == result->recorded_hash);
   const std::string verdict =
-      result->missing > 0 ? fmt::format("the log lacks its last {} records, nothing to compare with", result->missing)
+      result->missing > 0 ? fmt::format("the log lacks {} of its records, nothing to compare with", result->missing)
       : !result->complete ? "the session was cut off, nothing to compare with"
       : same              ? "the same"
                           : "DIFFERENT";
@@ -460,8 +460,8 @@ int run_command(int argc, char** argv) {
       "--fault", arguments.faults,
       "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
       "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");
-  run_verb->add_flag("--test-picture", arguments.test_picture,
-                     "write the picture that shows which eye is which, and end");
+  CLI::Option* const test_picture = run_verb->add_flag("--test-picture", arguments.test_picture,
+                                                       "write the picture that shows which eye is which, and end");
   run_verb->add_flag("--strict", arguments.strict, "a missed deadline is exit 1");
   run_verb->add_flag("--json", arguments.json, "print the report as one JSON object on standard output");
   run_verb->footer("Example: ligature run --profile virtual --duration 20 --out out/virtual --json");
@@ -470,6 +470,7 @@ int run_command(int argc, char** argv) {
       ->add_option("--config", arguments.config,
                    "run what is committed in DIR, and serve the config shell; made from --profile when DIR is empty")
       ->expected(0, 1)
+      ->excludes(test_picture)
       ->default_str(appliance::default_state());
   run_verb->add_option("--socket", arguments.socket, "where the config shell listens; with --config");
 

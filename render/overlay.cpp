@@ -126,8 +126,10 @@ void draw_status(Overlay& overlay, const SceneSnapshot& scene, std::string_view 
 
   float x = margin;
   x += overlay.text("CAM", x, y, cell, dim) + 2 * cell;
-  for (std::size_t i = 0; i < kCameras; ++i, x += 9 * cell)
-    overlay.add(Shape::disc, x, y, line, line, (scene.cameras_alive >> i) & 1U ? alive : dead);
+  for (std::size_t i = 0; i < kCameras; ++i, x += 9 * cell) {
+    const bool lives = ((scene.cameras_alive >> i) & 1U) != 0, blind = ((scene.cameras_blind >> i) & 1U) != 0;
+    overlay.add(Shape::disc, x, y, line, line, !lives ? dead : blind ? warn : alive);
+  }
 
   const auto state = [&](std::size_t i, float at) {
     const SnapshotForceps& f = scene.forceps[i];

@@ -39,7 +39,7 @@ render::Sheet result_sheet(const exercise::Progress& p, std::string_view knot, s
     const auto& step = p.steps[k];
     const std::string again = step.undone > 0 ? fmt::format(", undone {}x", step.undone) : "";
     sheet.add(step.passed ? Tone::good : Tone::plain,
-              fmt::format("{} {}  {}{}", k + 1, step.time_s > 0 ? clock_text(step.time_s) : "-:--",
+              fmt::format("{} {}  {}{}", k + 1, step.passed || step.time_s > 0 ? clock_text(step.time_s) : "-:--",
                           text_of(static_cast<Step>(k)), again));
   }
   sheet.add(Tone::plain, fmt::format("Knot: {}", knot.empty() ? "none" : knot));

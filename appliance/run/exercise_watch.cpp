@@ -11,6 +11,10 @@ namespace ligature::appliance {
 using exercise::Event;
 using exercise::State;
 
+namespace {
+constexpr double kLeastLeft_s = 1;  // what is begun anew sooner was no attempt
+}
+
 void ExerciseWatch::happened(const Event& event, std::string_view throws) {
   const bool ends = event.kind == Event::Kind::passed || event.kind == Event::Kind::failed;
   if (event.kind == Event::Kind::step_passed) render_.keep_picture(static_cast<std::size_t>(event.step));
@@ -28,13 +32,19 @@ void ExerciseWatch::reset() {
   show();
 }
 
+void ExerciseWatch::leave() {
+  if (over_ || progress_.time_s < kLeastLeft_s) return;
+  attempts_.push_back(report(progress_));
+  attempts_.back()["state"] = "left";
+}
+
 void ExerciseWatch::look(const exercise::Progress& progress) {
-  if (progress.time_s < seen_s_) reset();
+  if (progress.time_s < seen_s_) leave(), reset();
   seen_s_ = progress.time_s;
-  const bool ended = progress.state == State::passed || progress.state == State::failed;
-  if (!ended || over_) return;
-  over_ = true;
+  if (over_) return;
   progress_ = progress;
+  if (progress.state != State::passed && progress.state != State::failed) return;
+  over_ = true;
   attempts_.push_back(report(progress));
   show();
 }

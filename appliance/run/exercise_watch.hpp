@@ -22,6 +22,8 @@ class ExerciseWatch {
   void happened(const exercise::Event& event, std::string_view throws);
   /// Shows the result once the attempt is over, until the next begins.
   void look(const exercise::Progress& progress);
+  /// Another exercise comes, or this one anew: an attempt that was not over is one that was left.
+  void leave();
   /// The result is there and is shown, or was put aside.
   bool over() const { return over_; }
   /// Puts the result aside, so that the stitch is seen, and shows it again.
@@ -30,7 +32,7 @@ class ExerciseWatch {
   /// Where the trainee stands, for people and as in report.json.
   std::string text(const exercise::Progress& progress) const;
   nlohmann::json report(const exercise::Progress& progress) const;
-  /// Attempts that ended, as in report.json, in their order.
+  /// Attempts that ended or were left (`state` is then "left"), as in report.json, in their order.
   const nlohmann::json& attempts() const { return attempts_; }
   /// The pictures kept of the last attempt, both eyes. @pre the picture is over. Nothing where none was kept.
   /// Errors: unavailable. @return whether there was one
@@ -42,7 +44,7 @@ class ExerciseWatch {
   exercise::Goal goal_;
   RenderLoop& render_;
   bool another_ = false;
-  exercise::Progress progress_;  ///< as it ended
+  exercise::Progress progress_;  ///< as it was seen last, or as it ended
   std::string throws_;           ///< when the last throw was passed, else when it ended
   double seen_s_ = 0;            ///< of the attempt, at the last look
   bool over_ = false, aside_ = false;

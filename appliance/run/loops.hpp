@@ -80,6 +80,8 @@ class TrackingLoop {
 
  private:
   static constexpr std::uint32_t kLostAfter = 5;  ///< triggers in a row without an image: a camera is lost
+  /// Without a marker in its images while other cameras show some: it is blind (cap, exposure, dirt, a hand before it).
+  static constexpr std::int64_t kBlindAfter_ns = 2'000'000'000;
   using Sets = std::array<const drivers::MarkerSet*, kCameras>;
   void run_lockstep() noexcept;
   void run_realtime() noexcept;
@@ -88,6 +90,7 @@ class TrackingLoop {
                const watchdog::FrameRecord& record) noexcept;
   void note_instrument(std::size_t k, TrackStatus status, std::int64_t time_ns) noexcept;
   void note_camera(std::size_t c, bool image, std::int64_t time_ns) noexcept;
+  void note_sight(const Sets& sets, std::int64_t time_ns) noexcept;
   void match(std::size_t c) noexcept;
   std::uint8_t note_skew(const Sets& sets, std::int64_t time_ns) noexcept;
   Pipeline& pipeline_;
@@ -112,7 +115,10 @@ class TrackingLoop {
   std::atomic<double> prediction_ms_{-1};  ///< below 0: the tracker's own
   std::atomic<std::int64_t> timeout_ns_;
   std::array<bool, kCameras> lost_{};
-  std::array<std::uint32_t, kCameras> missed_{};  ///< triggers in a row
+  std::array<std::uint32_t, kCameras> missed_{};   ///< triggers in a row
+  std::array<std::int64_t, kCameras> blank_ns_{};  ///< since the last marker, time in which others showed some
+  std::uint8_t blind_ = 0;                         ///< bit i = camera i
+  std::int64_t looked_ns_ = INT64_MIN / 2;         ///< mid-exposure at the last look
 };
 
 /// Forceps' poses in, the world moved, a snapshot out; every 5 ms of session time.
@@ -131,7 +137,11 @@ class PhysicsLoop {
   std::uint32_t resets() const { return resets_.load(std::memory_order_acquire); }
   std::uint32_t scenario() const { return scenario_.load(std::memory_order_acquire); }  ///< whose scene it steps
 
-  static constexpr std::size_t kPending = 64;  ///< samples that may wait for t - D to reach them
+  static constexpr std::size_t kPending =
+      256;  ///< samples that may wait for t - D to reach them: 0.2 s at 1000 Hz, more
+  /// Real time: physics that is later than that takes the hands no later for it, as they were D and this before the
+  /// newest sample. Hands that stood still until it has caught up would be worse than hands ahead of its clock.
+  static constexpr std::int64_t kMostBehind_ns = 250'000'000;
 
   /// Over the whole run; read it after the thread has ended.
   struct Totals {
@@ -142,7 +152,8 @@ class PhysicsLoop {
     std::uint64_t gave_way = 0;           ///< steps in which a contact bore all that one can
     double penetration_max_mm = 0, residual_max = 0, contact_residual_max = 0;
     std::uint64_t crossings_prevented = 0, crossings_found = 0;
-    double held_lag_max_mm = 0;  ///< of what is held, behind where it was told to be
+    double held_lag_max_mm = 0;      ///< of what is held, behind where it was told to be
+    std::int64_t behind_max_ns = 0;  ///< later than its time by so much
   };
   const Totals& totals() const { return totals_; }
 
@@ -150,7 +161,9 @@ class PhysicsLoop {
   static void stage_done(void* context, StepStage stage) noexcept;
   bool take_samples(std::int64_t until_ns) noexcept;
   void push_pending(const TrackedSample& sample) noexcept;
+  void take_oldest() noexcept;
   void advance(std::int64_t until_ns) noexcept;
+  void note_behind(std::int64_t late_ns, std::int64_t time_ns) noexcept;
   void inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept;
   void account(const StepReport& report, std::int64_t time_ns) noexcept;
   void take_controls(std::uint64_t step, std::int64_t time_ns) noexcept;
@@ -181,6 +194,8 @@ class PhysicsLoop {
   bool fresh_ = false;  ///< current_ has not been used by a step yet
   bool ended_ = false;
   bool preventing_ = false, finding_ = false;  ///< crossings, in the step before
+  std::int64_t newest_ns_ = INT64_MIN / 2;     ///< mid-exposure of the newest sample
+  std::int64_t behind_ns_ = 0;                 ///< by how much it is later than kMostBehind at most; 0: it is not
   std::array<TrackedSample, kPending> pending_;
   std::size_t pending_first_ = 0, pending_count_ = 0;
   Totals totals_;

@@ -39,28 +39,29 @@ void PhysicsLoop::stage_done(void* context, StepStage stage) noexcept {
 }
 
 void PhysicsLoop::push_pending(const TrackedSample& sample) noexcept {
-  if (pending_count_ == kPending) {  // D spans more triggers than fit: the oldest gives way
-    pending_first_ = (pending_first_ + 1) % kPending;
-    --pending_count_;
-  }
+  newest_ns_ = sample.sample.mid_exposure_ns;
+  if (pending_count_ == kPending) take_oldest();
   pending_[(pending_first_ + pending_count_++) % kPending] = sample;
 }
 
+void PhysicsLoop::take_oldest() noexcept {
+  current_ = pending_[pending_first_];
+  fresh_ = true;
+  pending_first_ = (pending_first_ + 1) % kPending;
+  --pending_count_;
+}
+
 void PhysicsLoop::advance(std::int64_t until_ns) noexcept {
-  while (pending_count_ > 0 && pending_[pending_first_].sample.mid_exposure_ns <= until_ns) {
-    current_ = pending_[pending_first_];
-    fresh_ = true;
-    pending_first_ = (pending_first_ + 1) % kPending;
-    --pending_count_;
-  }
+  while (pending_count_ > 0 && pending_[pending_first_].sample.mid_exposure_ns <= until_ns) take_oldest();
 }
 
 /// Moves current_ to the newest sample whose mid-exposure is at or before `until_ns` of session time. Lockstep waits
-/// until the sample after it is known, or that there is none. False = stopped.
+/// until the sample after it is known, or that there is none; in real time never further behind the newest sample than
+/// kMostBehind and D. False = stopped.
 bool PhysicsLoop::take_samples(std::int64_t until_ns) noexcept {
   if (pipeline_.realtime()) {
     if (pipeline_.samples.fetch()) push_pending(pipeline_.samples.front());
-    advance(until_ns);
+    advance(std::max(until_ns, newest_ns_ - pipeline_.settings.sample_delay_ns - kMostBehind_ns));
     ended_ = pipeline_.samples.drained() && pending_count_ == 0;
     return true;
   }
@@ -81,6 +82,21 @@ bool PhysicsLoop::take_samples(std::int64_t until_ns) noexcept {
   return true;
 }
 
+void PhysicsLoop::note_behind(std::int64_t late_ns, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  const double late_s = units::s_per_ns * static_cast<double>(late_ns);
+  if (behind_ns_ == 0 && late_ns > kMostBehind_ns) {
+    pipeline_.physics_events.push({Kind::physics_behind, 0, time_ns, late_s});
+    behind_ns_ = late_ns;
+  } else if (behind_ns_ > 0 && late_ns < kMostBehind_ns / 2) {
+    const double most_s = units::s_per_ns * static_cast<double>(behind_ns_);
+    pipeline_.physics_events.push({Kind::physics_on_time, 0, time_ns, most_s});
+    behind_ns_ = 0;
+  }
+  if (behind_ns_ > 0) behind_ns_ = std::max(behind_ns_, late_ns);
+  totals_.behind_max_ns = std::max(totals_.behind_max_ns, late_ns);
+}
+
 void PhysicsLoop::inject_overrun(std::uint64_t step, std::int64_t time_ns) noexcept {
   for (const auto& window : pipeline_.settings.faults.physics_overrun) {
     if (time_ns < window.from_ns || time_ns >= window.until_ns || Random(step).uniform() >= window.probability)
@@ -88,7 +104,7 @@ void PhysicsLoop::inject_overrun(std::uint64_t step, std::int64_t time_ns) noexc
     const std::int64_t until = rt::monotonic_now_ns() + window.extra_ns;
     while (rt::monotonic_now_ns() < until) {
     }
-    monitor_.note_injected("overrun");
+    monitor_.note_injected("overrun", rt::monotonic_now_ns());
   }
 }
 
@@ -200,6 +216,7 @@ void PhysicsLoop::run() noexcept {
 
     const std::int64_t begin = rt::monotonic_now_ns();
     monitor_.begin(realtime ? grid : begin, begin);
+    if (realtime) note_behind(begin - grid, t);
     const bool fresh = std::exchange(fresh_, false);
     if (fresh || k == 1) {
       pipeline_.sample_log.push({k, false, Control::none, current_.sample});
@@ -230,6 +247,7 @@ void PhysicsLoop::run() noexcept {
       out.scene.time_ns = t;
       out.record = current_.record;
       out.record.step = k;
+      out.scene.cameras_blind = current_.record.cameras_blind;
       show_exercise(out.scene);
       out.record.snapshot_ns = rt::monotonic_now_ns();
       if (t / rt::kNsPerS > knots_shown_s_) {

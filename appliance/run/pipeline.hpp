@@ -60,6 +60,8 @@ struct LoopEvent {
   enum class Kind : std::uint8_t {
     camera_lost,  ///< index = camera; no image for kLostAfter triggers
     camera_back,
+    camera_blind,  ///< index = camera; its images show no marker, others do
+    camera_sees,
     skew_compensated,  ///< value = ms between the images of a trigger; from now on above what may be ignored
     skew_gone,
     camera_refused,  ///< index = camera, value = ms that it exposes before or after the others: its images are not used
@@ -74,6 +76,8 @@ struct LoopEvent {
     crossing_found,      ///< the audit found a crossing and the step was undone; likewise
     controlled,          ///< index = Control
     thread_cut,
+    physics_behind,   ///< value = s that its step is later than its time, first above PhysicsLoop::kMostBehind
+    physics_on_time,  ///< value = s that it was late at most
   };
   Kind kind = Kind::camera_lost;
   std::uint8_t index = 0;

@@ -155,6 +155,14 @@ std::string describe(const LoopEvent& event) {
       return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
     case Kind::camera_back:
       return fmt::format("camera C{} is back", event.index);
+    case Kind::camera_blind:
+      return fmt::format(
+          "camera C{} shows no marker while others do: look at its lens cap, exposure and view; the hands are tracked "
+          "by "
+          "the others",
+          event.index);
+    case Kind::camera_sees:
+      return fmt::format("camera C{} shows markers again", event.index);
     case Kind::skew_compensated:
       return fmt::format(
           "the cameras of a trigger expose {:.2f} ms apart: compensated by each image's own time; a "
@@ -188,6 +196,12 @@ std::string describe(const LoopEvent& event) {
       return "physics state was not finite: last good state restored, session goes on";
     case Kind::crossing_prevented:
       return "something would have passed through: motion cut short, what is held may lag";
+    case Kind::physics_behind:
+      return fmt::format(
+          "physics is {:.2f} s BEHIND real time and cannot keep up: what is seen is late, and the hands go ahead of it",
+          event.value);
+    case Kind::physics_on_time:
+      return fmt::format("physics is in time again: it was {:.2f} s behind at most", event.value);
     case Kind::crossing_found:
       return "the audit found strands crossing: step undone, session goes on; keep the sample log";
   }
@@ -252,14 +266,14 @@ class Session {
   rt::MemoryReport memory_;
   SampleLogWriter sample_log_;
   FrameLogWriter frame_log_;
-  watchdog::Histogram latency_;
+  watchdog::Histogram latency_, age_;  ///< of a trigger in its first picture; in every picture
   std::uint64_t last_latency_trigger_ = ~std::uint64_t{0};
   std::int64_t flushed_ns_ = 0, renderer_retry_ns_ = 0, progress_ns_ = 0, throttle_ns_ = 0, published_ns_ = 0;
   int renderer_attempts_ = 0;
   std::uint64_t renderers_made_ = 0, sample_overflow_seen_ = 0;
   bool disk_broken_ = false, asked_to_stop_ = false;
   bool halted_ = false, reset_wanted_ = false, next_wanted_ = false;
-  bool scene_given_ = false;  ///< to physics, which has not given back the one before
+  bool scene_given_ = false;                              ///< to physics, which has not given back the one before
   std::uint32_t scenario_ = 0;                            ///< that is shown; physics may be at another for a moment
   bool entering_ = false;                                 ///< the picture is made anew for it
   json attempts_ = json::array();                         ///< at exercises that were left
@@ -504,10 +518,11 @@ void Session::drain_rings() {
   }
   watchdog::FrameRecord frame;
   while (pipeline_->frame_log.pop(frame)) {
-    // A trigger's latency is that of the first picture that shows it.
-    if (frame.cameras_alive != 0 && frame.trigger != last_latency_trigger_ && frame.latency_ns() >= 0) {
-      latency_.record(frame.latency_ns());
+    // A trigger's latency is that of the first picture that shows it; pictures that show it again show old hands.
+    if (frame.cameras_alive != 0 && frame.latency_ns() >= 0) {
+      if (frame.trigger != last_latency_trigger_) latency_.record(frame.latency_ns());
       last_latency_trigger_ = frame.trigger;
+      age_.record(frame.latency_ns());
     }
     if (!options_.out.empty() && !disk_broken_ && !frame_log_.write(frame)) disk_failed("frames.csv cannot be written");
   }
@@ -605,8 +620,10 @@ std::vector<std::string> Session::thread_names() const {
 void Session::enter_scenario(std::uint32_t next) {
   log_->event(now_s(),
               fmt::format("exercise {} of {}: {}", next + 1, setup_.files.size(), setup_.scenarios[next].title));
-  if (exercise_)
+  if (exercise_) {
+    exercise_->leave();
     for (const json& attempt : exercise_->attempts()) attempts_.push_back(attempt);
+  }
   scenario_ = next;
   halted_ = false;
   spare_scene_.reset();
@@ -857,7 +874,10 @@ json Session::make_report() {
     captured.push_back(camera->captured());
     dropped.push_back(camera->dropped());
   }
-  for (const SessionEvent& event : log_->events()) events.push_back({{"time_s", event.time_s}, {"what", event.what}});
+  // In their order: each thread's are read when the service thread comes round.
+  std::vector<SessionEvent> in_order = log_->events();
+  std::ranges::stable_sort(in_order, {}, &SessionEvent::time_s);
+  for (const SessionEvent& event : in_order) events.push_back({{"time_s", event.time_s}, {"what", event.what}});
   json report;
   report["version"] = version_line();
   report["profile"] = setup_.profile.file.string();
@@ -876,6 +896,10 @@ json Session::make_report() {
                           {"p99", ms(latency_.percentile_ns(0.99))},
                           {"max", ms(latency_.max_ns())},
                           {"from", pipeline_->realtime() ? "mid-exposure" : "image handed over"}};
+  // Of every picture, also of those that show the same trigger again.
+  report["picture_age_ms"] = {
+      {"p50", ms(age_.percentile_ns(0.5))}, {"p99", ms(age_.percentile_ns(0.99))}, {"max", ms(age_.max_ns())}};
+  if (pipeline_->realtime()) report["physics_behind_max_ms"] = ms(totals.behind_max_ns);
   report["threads"] = watchdog_.report();
   const watchdog::Histogram& skews = tracking_->skews();
   report["skew_ms"] = {{"p50", ms(skews.percentile_ns(0.5))},
@@ -933,11 +957,11 @@ Result<RunOutcome> Session::run() {
   frame_log_.close();
   if (writer_) {
     outputs_.insert(outputs_.end(), writer_->outputs().begin(), writer_->outputs().end());
-    if (writer_->broken()) log_->event(now_s(), writer_->failure_text());
+    if (!writer_->failure_text().empty()) log_->event(now_s(), writer_->failure_text());
   }
   if (recorder_) {
     outputs_.push_back(options_.record);
-    if (recorder_->broken()) log_->event(now_s(), recorder_->failure_text());
+    if (!recorder_->failure_text().empty()) log_->event(now_s(), recorder_->failure_text());
     if (recorder_->skipped() > 0)
       log_->event(now_s(),
                   fmt::format("{} camera images came faster than they could be recorded", recorder_->skipped()));
@@ -946,7 +970,7 @@ Result<RunOutcome> Session::run() {
   if (exercise_ && physics_->exercise() && physics_->scenario() == scenario_ && !options_.out.empty()) {
     const std::filesystem::path film = options_.out / "exercise.png";
     if (const auto saved = exercise_->write_film(film, physics_->exercise()->progress()); !saved)
-      log_->event(now_s(), saved.error().message);
+      log_->event(now_s(), "no film of the exercise: " + saved.error().message);
     else if (*saved)
       outputs_.push_back(film);
   }

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "appliance/run/loops.hpp"
 
 namespace ligature::appliance {
@@ -235,6 +237,34 @@ void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) 
   lost_[c] = !image && (lost_[c] || missed_[c] >= kLostAfter);
 }
 
+/// Cameras whose images show no marker for long while those of others do.
+void TrackingLoop::note_sight(const Sets& sets, std::int64_t time_ns) noexcept {
+  using Kind = LoopEvent::Kind;
+  std::uint8_t shown = 0, images = 0;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    if (sets[c] == nullptr || !sets[c]->image) continue;
+    const auto bit = static_cast<std::uint8_t>(1u << c);
+    images = static_cast<std::uint8_t>(images | bit);
+    if (std::ranges::any_of(sets[c]->count, [](std::uint8_t n) { return n > 0; }))
+      shown = static_cast<std::uint8_t>(shown | bit);
+  }
+  const std::int64_t passed_ns = std::clamp<std::int64_t>(time_ns - looked_ns_, 0, kBlindAfter_ns / 4);
+  looked_ns_ = time_ns;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const auto bit = static_cast<std::uint8_t>(1u << c), index = static_cast<std::uint8_t>(c);
+    if ((shown & bit) != 0) {
+      blank_ns_[c] = 0;
+      if ((blind_ & bit) != 0) pipeline_.tracking_events.push({Kind::camera_sees, index, time_ns});
+      blind_ = static_cast<std::uint8_t>(blind_ & ~bit);
+    } else if ((images & bit) != 0 && shown != 0) {
+      blank_ns_[c] += passed_ns;
+      if (blank_ns_[c] < kBlindAfter_ns || (blind_ & bit) != 0) continue;
+      blind_ = static_cast<std::uint8_t>(blind_ | bit);
+      pipeline_.tracking_events.push({Kind::camera_blind, index, time_ns});
+    }
+  }
+}
+
 bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_t mid_exposure_ns, std::int64_t due_ns,
                            const watchdog::FrameRecord& record) noexcept {
   monitor_.begin(due_ns, rt::monotonic_now_ns());
@@ -242,7 +272,9 @@ bool TrackingLoop::publish(const Sets& sets, std::uint64_t sequence, std::int64_
   TrackedSample& out = pipeline_.samples.back();
   out.sample = tracker_.track(sets, sequence, mid_exposure_ns);
   out.sample.captured_ns = record.captured_ns;
+  note_sight(sets, mid_exposure_ns);
   out.record = record;
+  out.record.cameras_blind = blind_;
   out.record.trigger = sequence;
   out.record.mid_exposure_session_ns = mid_exposure_ns;
   // In lockstep session time runs at its own speed: what is measured there is the way from the image handed over.

@@ -83,8 +83,21 @@ Result<Input> open(const TrackOptions& options) {
   return in;
 }
 
-/// Whether the table can be made, before hours of tracking.
-Result<void> prepare(const fs::path& out) {
+bool holds_table(const fs::path& file) {
+  std::ifstream in(file);
+  std::string head;
+  return std::getline(in, head) && head.starts_with(kPoseColumns);
+}
+
+/// Whether the table can be made, before hours of tracking, and is none of what is tracked.
+Result<void> prepare(const fs::path& out, const TrackOptions& options) {
+  std::error_code none;
+  if (fs::equivalent(out, options.rig, none))
+    return usage_error(out.string() + ": is the rig file that is read: give another file for the table");
+  const fs::path inside =
+      fs::weakly_canonical(out, none).lexically_relative(fs::weakly_canonical(options.frames, none));
+  if (!inside.empty() && *inside.begin() != ".." && fs::exists(out, none) && !holds_table(out))
+    return usage_error(out.string() + ": is a file of the recording that is read: give another file for the table");
   const fs::path folder = out.has_parent_path() ? out.parent_path() : fs::path(".");
   std::error_code wrong;
   fs::create_directories(folder, wrong);
@@ -118,7 +131,7 @@ Result<TrackOutcome> track(const TrackOptions& options) {
   }
   const bool to_file = !options.out.empty() && options.out != "-";
   if (to_file)
-    if (Result<void> ready = prepare(options.out); !ready) return unexpected(ready.error());
+    if (Result<void> ready = prepare(options.out, options); !ready) return unexpected(ready.error());
 
   TrackReport report(in.rig, options.rig.string());
   std::string rows(kPoseColumns);

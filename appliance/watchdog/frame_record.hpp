@@ -20,6 +20,7 @@ struct FrameRecord {
   std::int64_t render_start_ns = 0;
   std::int64_t presented_ns = 0;
   std::uint8_t cameras_alive = 0;  ///< bit i = camera i contributed
+  std::uint8_t cameras_blind = 0;  ///< bit i = it has shown no marker for a while, and others do; not logged
 
   /// Mid-exposure to presented picture; -1 when one of them is missing.
   std::int64_t latency_ns() const {

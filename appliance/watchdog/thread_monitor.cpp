@@ -1,5 +1,6 @@
 #include "appliance/watchdog/thread_monitor.hpp"
 
+#include <algorithm>
 #include <cstring>
 
 namespace ligature::watchdog {
@@ -9,6 +10,7 @@ constexpr const char* kLateWake = "late wake";
 constexpr const char* kWaited = "waited for";
 constexpr const char* kStage = "stage";
 constexpr const char* kInjected = "injected";
+constexpr const char* kBehind = "behind after";
 constexpr const char* kOther = "other";
 
 std::string spell(const char* kind, const char* name) {
@@ -33,8 +35,11 @@ std::string cause_name(const MissRecord& miss) {
 void ThreadMonitor::begin(std::int64_t due_ns, std::int64_t now_ns) noexcept {
   due_ns_ = due_ns < now_ns ? due_ns : now_ns;
   begin_ns_ = mark_ns_ = now_ns;
-  worst_ = {kLateWake, "", begin_ns_ - due_ns_};
-  injected_ = nullptr;
+  // The one before ran until then: so late it could not but be.
+  const std::int64_t free_ns = std::clamp(end_ns_, due_ns_, begin_ns_);
+  worst_ = {kLateWake, "", begin_ns_ - free_ns};
+  if (free_ns > due_ns_) consider(kBehind, behind_, free_ns - due_ns_);
+  injected_ = {};
   contacts_ = iterations_ = 0;
 }
 
@@ -63,6 +68,11 @@ void ThreadMonitor::note_work(std::uint32_t contacts, std::uint32_t iterations) 
   iterations_ = iterations;
 }
 
+void ThreadMonitor::note_injected(const char* what, std::int64_t now_ns) noexcept {
+  injected_ = {kInjected, what, now_ns - mark_ns_};
+  mark_ns_ = now_ns;
+}
+
 bool ThreadMonitor::end(std::int64_t now_ns) noexcept {
   const std::int64_t lateness = begin_ns_ - due_ns_, execution = now_ns - begin_ns_;
   lateness_.record(lateness);
@@ -72,12 +82,14 @@ bool ThreadMonitor::end(std::int64_t now_ns) noexcept {
   if (!met) {
     // What ran after the last named part is a part too.
     consider(kStage, "unnamed", now_ns - mark_ns_);
-    if (injected_ != nullptr) worst_ = {kInjected, injected_, worst_.ns};
+    if (*injected_.name != '\0') worst_ = injected_;
     count_cause(worst_.kind, worst_.name);
     bump(misses_);
     miss_ring_.push(
         {passes(), due_ns_, lateness, execution, worst_.kind, worst_.name, worst_.ns, contacts_, iterations_});
   }
+  end_ns_ = now_ns;
+  if (!same(worst_.kind, kBehind)) behind_ = *worst_.name == '\0' ? worst_.kind : worst_.name;
   beat(now_ns);
   return met;
 }

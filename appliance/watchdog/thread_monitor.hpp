@@ -8,7 +8,8 @@
 ///         |--lateness--|--stage--|--wait--|--stage--|--stage----|          miss: lateness + execution > deadline
 ///
 /// The cause of a miss is the largest of those parts, because that is the one worth mending: "late wake", "waited for
-/// X" or the stage's name; or "injected X" when the pass said so.
+/// X" or the stage's name; or "injected X" when the pass said so. A pass that was due while the one before still ran is
+/// late by that: "behind after X", X what made the first of such passes late.
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -34,13 +35,13 @@ struct MissRecord {
   std::int64_t due_ns = 0;  ///< CLOCK_MONOTONIC
   std::int64_t lateness_ns = 0;
   std::int64_t execution_ns = 0;
-  const char* kind = "";       ///< "late wake" | "waited for" | "stage" | "injected"
+  const char* kind = "";       ///< "late wake" | "waited for" | "stage" | "injected" | "behind after"
   const char* part = "";       ///< whom it waited for, the stage, what was injected
   std::int64_t part_ns = 0;    ///< how long that part took
   std::uint32_t contacts = 0;  ///< as given to note_work()
   std::uint32_t iterations = 0;
 };
-/// "late wake", "waited for X", "stage X", "injected X": the name under which a miss is counted.
+/// "late wake", "waited for X", "stage X", "injected X", "behind after X": the name under which a miss is counted.
 std::string cause_name(const MissRecord& miss);
 
 /// Written by its own thread between start and end of it; the methods below "anybody" may be called from any thread.
@@ -69,8 +70,8 @@ class ThreadMonitor {
   void waited(const char* whom, std::int64_t now_ns) noexcept;
   /// What the pass had to do, for the log of a miss.
   void note_work(std::uint32_t contacts, std::uint32_t iterations) noexcept;
-  /// A fault was put in on purpose; if this pass misses, that is the cause.
-  void note_injected(const char* what) noexcept { injected_ = what; }
+  /// What ran since begin() or the last part was a fault put in on purpose; if this pass misses, that is the cause.
+  void note_injected(const char* what, std::int64_t now_ns) noexcept;
   /// The pass is over: counts it, and the miss if it is one. True = deadline met.
   bool end(std::int64_t now_ns) noexcept;
   /// Alive, with nothing to do: for loops that wait for input with a time-out.
@@ -131,9 +132,9 @@ class ThreadMonitor {
   const MonitorSettings settings_;
   rt::GrantReport grant_;
   // the pass that runs now
-  std::int64_t due_ns_ = 0, begin_ns_ = 0, mark_ns_ = 0;
-  Part worst_;
-  const char* injected_ = nullptr;
+  std::int64_t due_ns_ = 0, begin_ns_ = 0, mark_ns_ = 0, end_ns_ = 0;  ///< the last of the pass before
+  Part worst_, injected_;
+  const char* behind_ = "";  ///< what the last pass that was not behind itself took longest for
   std::uint32_t contacts_ = 0, iterations_ = 0;
   // since start
   std::atomic<std::uint64_t> progress_{0}, passes_{0}, misses_{0};

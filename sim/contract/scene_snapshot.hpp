@@ -59,6 +59,7 @@ struct SceneSnapshot {
   std::int64_t sample_mid_exposure_ns = 0;
   std::int64_t sample_captured_ns = 0;
   std::uint8_t cameras_alive = 0;  ///< bit i = camera i contributed to that sample
+  std::uint8_t cameras_blind = 0;  ///< bit i = camera i has shown no marker for a while, and others do
   std::uint32_t grasps = 0;        ///< since create
   std::uint32_t non_finite_resets = 0;
   std::array<SnapshotForceps, kInstruments> forceps;

@@ -119,15 +119,47 @@ TEST(ThreadMonitor, LargestPartIsTheCause) {
   {
     ThreadMonitor monitor(physics_settings());
     monitor.begin(0, 0);
-    monitor.note_injected("overrun");
+    monitor.note_injected("overrun", kMs);
     monitor.stage("solve", 7 * kMs);
     monitor.end(7 * kMs);
     EXPECT_EQ(only_cause(monitor), "injected overrun");
+    MissRecord miss;
+    ASSERT_TRUE(monitor.pop_miss(miss));
+    EXPECT_EQ(miss.part_ns, kMs);
     monitor.begin(0, 0);
     monitor.stage("solve", 7 * kMs);
     monitor.end(7 * kMs);
     EXPECT_EQ(monitor.cause_count(), 2u) << "an injection is over with its pass";
   }
+}
+
+TEST(ThreadMonitor, PassesBehindALongOneSayWhatMadeThemLate) {
+  ThreadMonitor monitor(physics_settings());
+  monitor.begin(0, 0);
+  monitor.note_injected("overrun", 1000 * kMs);
+  monitor.end(1001 * kMs);
+  std::int64_t now = 1001 * kMs;
+  for (int k = 1; k < 100; ++k) {
+    monitor.begin(5 * k * kMs, now);
+    monitor.stage("solve", now + kMs);
+    monitor.end(now += kMs);
+  }
+  // Woken late on top of it, and then behind by what a stage takes.
+  monitor.begin(now - 5 * kMs, now + 20 * kMs);
+  monitor.end(now + 21 * kMs);
+  monitor.begin(now + 30 * kMs, now + 30 * kMs);
+  monitor.stage("solve", now + 50 * kMs);
+  monitor.end(now + 50 * kMs);
+  monitor.begin(now + 35 * kMs, now + 50 * kMs);
+  monitor.end(now + 51 * kMs);
+  std::map<std::string, std::uint64_t> causes;
+  for (std::size_t i = 0; i < monitor.cause_count(); ++i) causes[monitor.cause(i).name] = monitor.cause(i).count;
+  const std::map<std::string, std::uint64_t> wanted{{"injected overrun", 1},
+                                                    {"behind after overrun", 99},
+                                                    {"late wake", 1},
+                                                    {"stage solve", 1},
+                                                    {"behind after solve", 1}};
+  EXPECT_EQ(causes, wanted);
 }
 
 TEST(ThreadMonitor, StagesMeasuredElsewhereCountOnce) {

@@ -445,6 +445,27 @@ TEST_F(Pipeline, InjectedOverrunIsCountedWithItsCause) {
   EXPECT_EQ(report["steps"], 200) << "an overrun loses no step";
 }
 
+// Late by more than the samples that wait for their time, and never to catch up: hands that wait for it would stand
+// still for good.
+TEST_F(Pipeline, HandsGoOnWhilePhysicsIsBehind) {
+  if (!kKeepsRealTime) GTEST_SKIP() << "cameras cannot keep up under a sanitizer";
+  RunOptions o = options(config::Pace::realtime, 4.0);
+  o.out = directory_ / "session";
+  o.profile.faults = {fault(FaultSettings::Kind::physics_overrun, -1, 0.5, 0.505, 1500),
+                      fault(FaultSettings::Kind::physics_overrun, -1, 0.6, 4.0, 5)};
+  const json report = run(o);
+  EXPECT_TRUE(has_event(report, "BEHIND real time"));
+  EXPECT_GT(report["physics_behind_max_ms"].get<double>(), 1400);
+  std::ifstream samples(o.out / "samples.csv");
+  std::size_t late = 0;  // taken while it is behind
+  for (std::string line; std::getline(samples, line);)
+    if (const int step = std::atoi(line.c_str()); step > 120 && step < 700) ++late;
+  EXPECT_GT(late, 10u);
+  const auto replayed = replay_session(o.out);
+  ASSERT_TRUE(replayed) << replayed.error().message;
+  EXPECT_EQ(fmt::format("{:016x}", replayed->state_hash), report["state_hash"]);
+}
+
 TEST_F(Pipeline, LostPresenterIsMadeAgainWhilePhysicsGoesOn) {
   for (const auto pace : {config::Pace::lockstep, config::Pace::realtime}) {
     constexpr double kDuration_s = kKeepsRealTime ? 2 : 1;
