@@ -178,8 +178,8 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   if (report.flags & step_non_finite_restored) ++non_finite_;
   if (report.flags & step_not_converged) ++not_converged_;
   if (report.flags & step_limited) ++limited_;
-  if (report.flags & step_grasped) ++grasps_;
-  if (report.flags & step_released) ++releases_;
+  grasps_ += report.grasps;
+  releases_ += report.releases;
   contacts_last_ = report.contacts;
   contacts_max_ = std::max(contacts_max_, report.contacts);
   iterations_max_ = std::max(iterations_max_, report.iterations);

@@ -42,6 +42,7 @@ struct StepReport {
   double refused_mm = 0;                  ///< of an arm's, what no force pushed it by: moves that were cut short
   double obstacle_lag_mm = 0;             ///< worst distance of a rigid body from where it is to move
   std::uint32_t grasped_vertices = 0;
+  std::uint32_t grasps = 0, releases = 0;  ///< of instruments, in this step
   std::uint32_t vertices_added = 0, vertices_removed = 0;  ///< of adaptive threads, at the start of the step
 };
 

@@ -149,13 +149,13 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
         memory[slot] = {};
     if (grasp.active && (tool.opening() > tool.model().release_opening || tool.given_up())) {
       let_go(f);
-      report.flags |= step_released;
+      report.flags |= step_released, ++report.releases;
     }
     if (tool.status() == TrackStatus::lost || grasp.active) continue;
     if (tool.opening() > tool.model().release_opening) grasp.armed = true;
     if (!grasp.armed || tool.opening() >= tool.model().grasp_opening) continue;
     if (try_grasp(f)) {
-      report.flags |= step_grasped;
+      report.flags |= step_grasped, ++report.grasps;
       ++grasp_count;
     } else if (tool.half_gap(0) < tool.model().tip_radius) {
       grasp.armed = false;  // closed on nothing
@@ -262,7 +262,7 @@ void World::State::update_grips(StepReport& report) noexcept {
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
     if (grasp.held.empty()) {
       let_go(f);
-      report.flags |= step_released;
+      report.flags |= step_released, ++report.releases;
     }
   }
 }

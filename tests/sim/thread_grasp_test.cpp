@@ -72,6 +72,36 @@ TEST(ThreadInJaws, HoldsBelowTheGripAndSlipsAboveIt) {
     }
 }
 
+// Jaws that are closed when the scene begins have hold of what lies between them, and go through none of it.
+TEST(ThreadInJaws, ClosedFromTheStartHoldWhatLiesBetweenThem) {
+  WorldParams p = with_jaws();
+  p.threads = {nylon({{-4, 0, 0}, {4, 0, 0}}, 0.1, 80, 1e-3)};
+  World world = make_world(p);
+  Hand jaws;
+  std::uint32_t grasps = 0;
+  for (int k = 0; k < 100; ++k) grasps += jaws.step(world, {0, 0.01 * k, -1}, 0).grasps;
+  EXPECT_EQ(grasps, 1u);
+  EXPECT_NEAR(world.shape(0).x[40].y, 0.99, 0.05);
+}
+
+TEST(ThreadInJaws, BothHandsThatGraspInOneStepAreTwo) {
+  WorldParams p = with_jaws();
+  p.threads = {nylon({{-4, 0, 0}, {4, 0, 0}}, 0.1, 80, 1e-3)};
+  World world = make_world(p);
+  std::uint32_t grasps = 0, releases = 0;
+  for (int k = 0; k < 60; ++k) {
+    InstrumentSample sample;
+    const double opening = k < 30 ? 0.04 * std::max(0.0, 1 - k / 20.0) : 0.04 * (k - 30) / 30.0;
+    sample.instruments[0] = hand({-2, 0, -1}, opening);
+    sample.instruments[1] = hand({2, 0, -1}, opening);
+    sample.sequence = static_cast<std::uint64_t>(k) + 1;
+    const StepReport r = world.step(sample);
+    grasps += r.grasps, releases += r.releases;
+  }
+  EXPECT_EQ(grasps, 2u);
+  EXPECT_EQ(releases, 2u);
+}
+
 // Two arms of closed jaws, one strand that lies along the groove between them and is drawn into it by this on each end.
 struct Pressed {
   World world;
