@@ -990,7 +990,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     stage(StepStage::integrate);
     if (iteration > 0) {
       bodies_.at = motion;
-      rings_.follow(strands, bodies_, true);
+      rings_.follow(strands, bodies_);
       // Moves become shorter; one that does not after all is cut short before anything meets that was not looked at.
       const double likely = kLikelyMove * std::max(moved_, soft_moved_), led = asked_from(motion) - motion;
       const double body_near = std::min(body_reach, likely + led * body_furthest + kContactReach * diameter);

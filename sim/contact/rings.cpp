@@ -14,7 +14,6 @@ constexpr int kMostSteps = 30;        // of Newton's method for the place in a r
 constexpr double kMostStride = 1;     // of one of them [edges]
 constexpr double kSamePlace = 1e-12;  // [edges]
 constexpr double kAbout = 4;          // of the width of a hole: so far a strand may lie obliquely in its rim
-constexpr double kPassageKept = 0.5;  // so far a strand runs before its passages follow [edges]
 // Of a strand's length in a wall its ends there are apart at least. Ours to choose: the rest is for bends at the rims;
 // a turn of a knot of 10-0 is 0.08 mm and more, a fifth of what lies in a wall of 0.1 mm some 0.03.
 constexpr double kStretched = 0.8;
@@ -127,8 +126,7 @@ bool Rings::other_open(std::size_t ring) const noexcept {
   return false;
 }
 
-void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step) noexcept {
-  bool keep = within_step;
+void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
   for (Ring& r : list_) r.u = nearest_from(strands[r.strand], r.u, centre_of(r, bodies));
   // Nothing of a strand turns round within a wall.
   for (std::size_t i = 0; i < list_.size(); ++i) {
@@ -155,7 +153,6 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
         !s.closed && ((r.u == 0 && along.dot(off) > r.radius) || (r.u == last && along.dot(off) < -r.radius));
     // Of the last hole of a channel an end that went by its side, into the wall, would be there without one.
     r.left = beyond && (had_left || other_open(i) || !body.surface().inside(at.p));
-    keep = keep && r.left == had_left && std::abs(r.u - r.passed_at) <= kPassageKept;
     c.on = r.on;
     c.pair.edge_a = static_cast<std::uint32_t>(edge);
     c.sa = r.u - edge;
@@ -171,9 +168,7 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
       c.normal = along.unitOrthogonal();
   }
   for (std::size_t i = 0; i < list_.size(); ++i) follow_strut(i, strands);
-  if (keep) return;
   passages_.clear();
-  for (Ring& r : list_) r.passed_at = r.u;
   for (std::size_t i = 0; i < list_.size(); ++i) {
     Ring& r = list_[i];
     // The end that has left the other ring of the channel is now inside the wall. It may be in this one, too, already.
@@ -183,16 +178,19 @@ void Rings::follow(const Strand* strands, const Bodies& bodies, bool within_step
     if (r.left) continue;
     const Strand& s = strands[r.strand];
     const double thick = s.radius_at(contacts_[i].pair.edge_a, contacts_[i].sa);
-    const double wide = (r.radius + thick) / s.length_of(contacts_[i].pair.edge_a);
-    const double about = kAbout * wide + 1;
+    // By length: where edges of two lengths meet a passage must not change as a vertex runs through the ring.
+    const double wide = r.radius + thick;
+    const auto beside = [&s](double u, double mm) { return s.place_at(s.arc_at(u) + mm); };
+    const double about = 1 + std::max(beside(r.u, kAbout * wide) - r.u, r.u - beside(r.u, -kAbout * wide));
     if (paired(i) && !list_[i + 1].left) {
       const double other = list_[i + 1].u;
-      passages_.push_back({r.strand, r.body, std::min(r.u, other) - wide, std::max(r.u, other) + wide, about});
+      passages_.push_back(
+          {r.strand, r.body, beside(std::min(r.u, other), -wide), beside(std::max(r.u, other), wide), about});
       ++i;
     } else if (r.to_last) {
-      passages_.push_back({r.strand, r.body, r.u - wide, static_cast<double>(s.edges()) + 1, about});
+      passages_.push_back({r.strand, r.body, beside(r.u, -wide), static_cast<double>(s.edges()) + 1, about});
     } else {
-      passages_.push_back({r.strand, r.body, -1, r.u + wide, about});
+      passages_.push_back({r.strand, r.body, -1, beside(r.u, wide), about});
     }
   }
 }
@@ -252,7 +250,6 @@ void Rings::regrade(std::uint32_t strand, std::span<const EdgeMove> moves) noexc
     Ring& r = list_[i];
     if (r.strand != strand) continue;
     move(r.u);
-    move(r.passed_at);
     contacts_[i].pair.edge_a = static_cast<std::uint32_t>(std::max(r.u, 0.0));
     contacts_[i].sa = r.u - contacts_[i].pair.edge_a;
   }

@@ -47,7 +47,6 @@ struct Ring {
   bool left = false;     ///< the strand's end has slid out of it
   double clearance = 0;  ///< [mm]
   double aside = 0;      ///< of the strand from the centre [mm]
-  double passed_at = 0;  ///< u that passages() are for
   double straight = 0;   ///< of a channel's first: chord over length, once it is longer than thick; 0 before that
   bool ahead = false;    ///< nearer to the strand's first vertex than the other of its channel, however that is crushed
 };
@@ -96,16 +95,16 @@ class Rings {
   bool add(const Ring& ring) noexcept;
   /// Which of a channel's two rings is ahead, by where the strand is in them now.
   void order() noexcept;
-  /// A strand has been divided anew, places move with it; passages do in the next follow() of a step that begins.
+  /// A strand has been divided anew, places move with it; passages do in the next follow().
   /// @param moves of each edge of before
   void regrade(std::uint32_t strand, std::span<const EdgeMove> moves) noexcept;
   /// Forgets the channels whose rings are all left.
   void clear_left() noexcept;
 
   /// Where strands are in their rings now. Forces stay as vectors: they were found for where the normals have turned
-  /// to. @param within_step passages stay as they are until a strand has run through a ring by half an edge: a contact
-  /// that came and went with every iteration would let none converge. @rt O(rings), no allocation
-  void follow(const Strand* strands, const Bodies& bodies, bool within_step = false) noexcept;
+  /// to. Passages go along in every iteration: what is drawn in while they wait hooks on to the surface beside its own
+  /// hole. @rt O(rings), no allocation
+  void follow(const Strand* strands, const Bodies& bodies) noexcept;
   /// One a ring, in their order: pair = {strand, edge, kNoStrand, body}.
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }

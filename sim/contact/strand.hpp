@@ -1,6 +1,7 @@
 #pragma once
 /// Threads as contact between them sees them: polylines with a radius.
 #include <Eigen/Core>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -62,6 +63,13 @@ struct Strand {
     const std::size_t last = edges() - 1;
     const std::size_t edge = u < static_cast<double>(last) ? static_cast<std::size_t>(u) : last;
     return (node[edge] + (u - static_cast<double>(edge)) * (node[edge + 1] - node[edge])) * rest_length;
+  }
+  /// The other way round: the place that is so far from the first vertex; beyond an end as if its last edge went on.
+  double place_at(double arc) const {
+    if (!node) return arc / rest_length;
+    const double* const last = node + edges() - 1;
+    const double* const edge = std::clamp(std::upper_bound(node, last + 1, arc / rest_length) - 1, node, last);
+    return static_cast<double>(edge - node) + (arc / rest_length - edge[0]) / (edge[1] - edge[0]);
   }
   /// From the end of `edge` to the beginning of `other`, a later one, in rest lengths [mm].
   double arc_between(std::size_t edge, std::size_t other) const {

@@ -1,8 +1,10 @@
 /// Threads that touch tissue and run through its wall, by the public door of the world.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <memory>
+#include <numbers>
 
 #include "tests/sim/thread_scene.hpp"
 
@@ -131,28 +133,79 @@ TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
   EXPECT_LT(run.unconverged - before, 30);
 }
 
-// As drawn its bends are sharper than coarse segments are: compared once the load is on, at 0.1 s.
+// As drawn its bends are sharper than coarse segments are: compared once the load is on, at 0.1 s. The clamp goes on
+// drawing, since where a thread sticks that nothing draws depends on how it came there. Where it is divided anew at a
+// hole it may wait for some steps, by half an edge of 0.05 mm, and slip.
 TEST(TissueThread, OfAdaptiveSegmentsRunsThroughItsHolesAsOneOfFineOnesDoes) {
   WorldParams p = stitch(20, 20);
   p.threads[0].segment_mm = 0.025;
+  p.threads[0].clamps[0].velocity = {2, 0, 0};
   Course fine = Course::start(p);
   p.threads[0].coarsest_mm = 0.8;
   Course adaptive = Course::start(p);
   std::size_t moved = 0;
-  for (int i = 0; i < 120; ++i) {
+  constexpr int kFirst = 20, kSteps = 120;
+  std::array<double, 2> s_off{}, z_off{};  // in the mean
+  for (int i = 0; i < kSteps; ++i) {
     fine.steps(1);
     const std::size_t vertices = adaptive.world.shape(0).s_mm.size();
     adaptive.steps(1);
     moved += adaptive.world.shape(0).s_mm.size() != vertices ? 1 : 0;
-    for (std::size_t k = 0; i >= 20 && k < 2; ++k) {
+    for (std::size_t k = 0; i >= kFirst && k < 2; ++k) {
       const RingMeasure a = adaptive.world.rings()[k], b = fine.world.rings()[k];
-      EXPECT_NEAR(a.s_mm, b.s_mm, 0.02) << i;
-      EXPECT_NEAR(a.place.z, b.place.z, 0.02) << i;
+      EXPECT_NEAR(a.s_mm, b.s_mm, 0.03) << i;
+      EXPECT_NEAR(a.place.z, b.place.z, 0.03) << i;
+      s_off[k] += (a.s_mm - b.s_mm) / (kSteps - kFirst);
+      z_off[k] += (a.place.z - b.place.z) / (kSteps - kFirst);
     }
+  }
+  for (std::size_t k = 0; k < 2; ++k) {
+    EXPECT_NEAR(s_off[k], 0, 0.005);
+    EXPECT_NEAR(z_off[k], 0, 0.005);
   }
   EXPECT_GT(moved, 5u);
   EXPECT_LT(2 * adaptive.world.shape(0).s_mm.size(), fine.world.shape(0).s_mm.size());
   EXPECT_EQ(adaptive.found, 0u);
+}
+
+// Its clamp, which goes at the speed of a hand, bears what the load and the wraps say: 2 mN without friction, with it
+// exp(mu pi) of that, since it turns by a quarter circle at each hole. A thread that hooks on to the surface beside its
+// own hole is drawn at by its own stretch instead, tens of millinewtons.
+TEST(TissueThread, IsDrawnThroughItsHolesWithItsTensionHoweverFast) {
+  for (const double friction : {0.0, 0.1})
+    for (const double speed : {5.0, 10.0, 30.0}) {
+      WorldParams p = scene();
+      p.friction.thread_tissue = friction;
+      p.tissues = {vessel()};
+      p.tissues[0].outer_diameter_mm = 4;
+      p.tissues[0].wall_mm = 0.4;
+      p.tissues[0].length_mm = 8;
+      p.tissues[0].fix_last = true;
+      ThreadParams t =
+          nylon({{7, 0, 2.1}, {4.2, 0, 2.1}, {4, 0, 2}, {4, 0, 1.6}, {3.8, 0, 1.5}, {1, 0, 1.5}}, 0.025, 80, 1e-5);
+      t.segment_mm = 0.05;
+      ClampParams c;
+      c.at.kind = Place::Kind::first;
+      c.velocity = {speed, 0, 0};
+      t.clamps = {c};
+      ForceParams f;
+      f.at.kind = Place::Kind::last;
+      f.force = {-2000, 0, 0};
+      t.forces = {f};
+      p.threads = {t};
+      p.sutures = {{0, 0, {4, 0, 2}, {4, 0, 1.6}, 0.06}};
+      Course run = Course::start(p);
+      const int steps = static_cast<int>(1.5 / speed / 0.005);
+      run.steps(steps / 2);
+      double pull = 0;
+      for (int i = steps / 2; i < steps; ++i) {
+        run.steps(1);
+        pull += norm(run.world.clamps()[0].force) / (steps - steps / 2);
+      }
+      const double wanted = 2000 * std::exp(friction * std::numbers::pi);
+      EXPECT_NEAR(pull, wanted, 0.1 * wanted) << friction << ", " << speed << " mm/s";
+      EXPECT_EQ(run.found, 0u);
+    }
 }
 
 // Without friction, so that where it comes to rest does not depend on the way there.

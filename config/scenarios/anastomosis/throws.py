@@ -216,7 +216,8 @@ def tie(right, left, t, sight, left_aims, granny=False):
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
     # The short end lies low: the needle is not to come down on the vessel with it.
-    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=0.45, deep=0.9 if granny else 0.5,
+    take, deep = (0.55, 0.9) if granny else (0.45, 0.5)
+    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=take, deep=deep,
               wind=1 if granny else -1, low=0.7)
     # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
     # First along the short end, on which the knot slides down to them; the granny is drawn by both.
