@@ -118,7 +118,7 @@ class TrackingLoop {
   std::array<std::uint32_t, kCameras> missed_{};   ///< triggers in a row
   std::array<std::int64_t, kCameras> blank_ns_{};  ///< since the last marker, time in which others showed some
   std::uint8_t blind_ = 0;                         ///< bit i = camera i
-  std::int64_t looked_ns_ = INT64_MIN / 2;         ///< mid-exposure at the last look
+  std::int64_t looked_ns_ = INT64_MAX;             ///< mid-exposure at the last look; before the first, far ahead
 };
 
 /// Forceps' poses in, the world moved, a snapshot out; every 5 ms of session time.

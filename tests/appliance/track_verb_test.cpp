@@ -256,6 +256,11 @@ TEST_F(TrackVerb, WhatCannotBeUsedIsRefusedInOneLineAndNothingIsWritten) {
   };
   refused(track(root_ / "rig.toml", dir_ / "nosuch", ""), "no such directory");
   refused(track(dir_ / "nosuch.toml", root_ / "whole", ""), "nosuch.toml");
+  // Nor does it write over what it reads.
+  const fs::path rig = dir_ / "own_rig.toml", times = root_ / "whole" / "frames.csv";
+  fs::copy_file(root_ / "rig.toml", rig);
+  refused(track(rig, root_ / "whole", "--out " + rig.string()), "is the rig file that is read");
+  refused(track(rig, root_ / "whole", "--out " + times.string()), "is a file of the recording");
   fs::create_directories(dir_ / "empty" / "C0");
   refused(track(root_ / "rig.toml", dir_ / "empty", ""), "000000.png");
 
