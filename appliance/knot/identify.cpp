@@ -110,12 +110,24 @@ std::optional<Found> joined_tie(const Curves& threads, const TieReport& tie, Hom
   return std::nullopt;
 }
 
+/// Whether two of its components cross.
+bool hangs_together(const Diagram& diagram) {
+  std::vector<std::size_t> first(diagram.sign.size(), diagram.components.size());
+  for (std::size_t c = 0; c < diagram.components.size(); ++c)
+    for (const Pass& pass : diagram.components[c]) {
+      if (first[pass.crossing] < c) return true;
+      first[pass.crossing] = c;
+    }
+  return false;
+}
+
 /// What the ends of two threads say, in place of what the threads closed one by one do.
 void take_tie(Found& found, const Curves& threads, HomflySource& source) {
   const auto tie = tie_of(threads[0], threads[1], kTieDirections);
   if (!tie) return;
   found.answer.tie = name(tie->tie);
-  found.answer.bend = tie->throws.empty() && tie->bound > 0.5;
+  // Of threads that do not hang together one may have a knot of its own.
+  found.answer.bend = tie->throws.empty() && tie->bound > 0.5 && hangs_together(found.diagram);
   if (tie->throws.empty()) return;
   found.answer.throws = tie->notation;
   if (auto loop = joined_tie(threads, *tie, source)) {

@@ -131,6 +131,23 @@ TEST_F(KnotVerb, NamesTheShippedTies) {
   EXPECT_EQ(square["tie"], "reef");
 }
 
+TEST_F(KnotVerb, ABendIsToldOfTwoThreadsThatAreTiedToEachOther) {
+  const std::string data = std::string(LIGATURE_SOURCE_DIR) + "/tests/knot/data/";
+  const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
+  for (const auto& [bend, name] : {std::pair{"carrick_bend", "8^2_7"}, std::pair{"sheet_bend", "2^2_1"}}) {
+    const json a = answer(data + bend + "_left.csv " + data + bend + "_right.csv");
+    EXPECT_EQ(a["name"], name);
+    EXPECT_EQ(a["tie"], "none");
+    EXPECT_TRUE(a.value("bend", false)) << bend;
+  }
+  // A tie is none, nor is a knot that one thread has alone, nor threads that are only wound round each other.
+  const std::string beside = file("beside.csv", Points{{-9, 0.4, 0.01}, {0, 0.41, 0.02}, {9, 0.4, 0.03}});
+  for (const std::string& pair :
+       {points + "reef_02mm_left.csv " + points + "reef_02mm_right.csv", points + "overhand_02mm.csv " + beside,
+        points + "pair_6_first.csv " + points + "pair_6_second.csv"})
+    EXPECT_FALSE(answer(pair).contains("bend")) << pair;
+}
+
 TEST_F(KnotVerb, SlipKnotsAreNoNamedTieButTheSumThatTheirLoopIs) {
   const std::string points = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/knot/points/";
   for (const auto& [name, throws, loop] :
