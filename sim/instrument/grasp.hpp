@@ -24,9 +24,8 @@ struct Held {
 
 struct Grasp {
   bool active = false;
-  /// Was open since the last grasp, or has taken nothing yet: what lies between jaws that are closed from the start is
-  /// held; jaws that meet a thread closed do not take it
-  bool armed = true;
+  bool armed = false;  ///< was open since the last grasp; closed jaws that meet a thread do not take it, ...
+  bool fresh = true;   ///< ... but what lies between them in the first step that they are there in
   FixedVector<Held, kMostHeld> held;
   Vec3 aside_W;  ///< by which the jaws stand aside of where the hand has them, pushed; what they hold goes with them
   double parted = 0;        ///< and by which each face stands further from their middle [mm]

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "sim/contact/tolerances.hpp"
 #include "sim/world/state.hpp"
@@ -153,7 +154,8 @@ void World::State::move_instruments(const InstrumentSample& sample, StepReport& 
     }
     if (tool.status() == TrackStatus::lost || grasp.active) continue;
     if (tool.opening() > tool.model().release_opening) grasp.armed = true;
-    if (!grasp.armed || tool.opening() >= tool.model().grasp_opening) continue;
+    const bool from_start = std::exchange(grasp.fresh, false);
+    if ((!grasp.armed && !from_start) || tool.opening() >= tool.model().grasp_opening) continue;
     if (try_grasp(f)) {
       report.flags |= step_grasped, ++report.grasps;
       ++grasp_count;
