@@ -137,8 +137,8 @@ class PhysicsLoop {
   std::uint32_t resets() const { return resets_.load(std::memory_order_acquire); }
   std::uint32_t scenario() const { return scenario_.load(std::memory_order_acquire); }  ///< whose scene it steps
 
-  static constexpr std::size_t kPending =
-      256;  ///< samples that may wait for t - D to reach them: 0.2 s at 1000 Hz, more
+  /// Samples that may wait for t - D to reach them: D of 0.2 s at 1000 Hz, and more.
+  static constexpr std::size_t kPending = 256;
   /// Real time: physics that is later than that takes the hands no later for it, as they were D and this before the
   /// newest sample. Hands that stood still until it has caught up would be worse than hands ahead of its clock.
   static constexpr std::int64_t kMostBehind_ns = 250'000'000;

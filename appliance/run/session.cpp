@@ -157,9 +157,8 @@ std::string describe(const LoopEvent& event) {
       return fmt::format("camera C{} is back", event.index);
     case Kind::camera_blind:
       return fmt::format(
-          "camera C{} shows no marker while others do: look at its lens cap, exposure and view; the hands are tracked "
-          "by "
-          "the others",
+          "camera C{} shows no marker while others do: look at its lens cap, exposure and view; the hands are "
+          "tracked by the others",
           event.index);
     case Kind::camera_sees:
       return fmt::format("camera C{} shows markers again", event.index);

@@ -208,7 +208,6 @@ TEST(TissueThread, IsDrawnThroughItsHolesWithItsTensionHoweverFast) {
     }
 }
 
-// Without friction, so that where it comes to rest does not depend on the way there.
 // Its holes go with the piece that runs through them; cut between them, each piece ends inside the wall.
 TEST(TissueThread, StaysInItsHolesWhenItIsCut) {
   for (const double at_mm : {1.0, 2.05, 4.0}) {
@@ -243,6 +242,7 @@ TEST(TissueThread, StaysInItsHolesWhenItIsCut) {
   }
 }
 
+// Without friction, so that where it comes to rest does not depend on the way there.
 TEST(TissueThread, LiftsAFinerVesselAsFar) {
   const auto lift = [](int around, int along) {
     WorldParams p = stitch(around, along);
