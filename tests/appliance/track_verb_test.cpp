@@ -256,11 +256,6 @@ TEST_F(TrackVerb, WhatCannotBeUsedIsRefusedInOneLineAndNothingIsWritten) {
   };
   refused(track(root_ / "rig.toml", dir_ / "nosuch", ""), "no such directory");
   refused(track(dir_ / "nosuch.toml", root_ / "whole", ""), "nosuch.toml");
-  // Nor does it write over what it reads.
-  const fs::path rig = dir_ / "own_rig.toml", times = root_ / "whole" / "frames.csv";
-  fs::copy_file(root_ / "rig.toml", rig);
-  refused(track(rig, root_ / "whole", "--out " + rig.string()), "is the rig file that is read");
-  refused(track(rig, root_ / "whole", "--out " + times.string()), "is a file of the recording");
   fs::create_directories(dir_ / "empty" / "C0");
   refused(track(root_ / "rig.toml", dir_ / "empty", ""), "000000.png");
 
@@ -281,6 +276,21 @@ TEST_F(TrackVerb, WhatCannotBeUsedIsRefusedInOneLineAndNothingIsWritten) {
     std::ofstream(frames_ / ("C" + std::to_string(c) + ".mkv")) << "no video";
   }
   refused(track(), "C0.mkv: not a video");
+}
+
+TEST_F(TrackVerb, WhatIsReadIsNotWrittenOver) {
+  const fs::path rig = dir_ / "rig.toml", times = root_ / "whole" / "frames.csv";
+  fs::copy_file(root_ / "rig.toml", rig);
+  for (const auto& [file, what] :
+       {std::pair{rig, "is the rig file that is read"}, std::pair{times, "is a file of the recording"}}) {
+    const std::string before = read(file);
+    out_ = file;
+    const Answer answer = track(rig, root_ / "whole", "");
+    EXPECT_EQ(answer.exit_code, 2);
+    EXPECT_EQ(lines(answer.err), 1) << answer.err;
+    EXPECT_NE(answer.err.find(what), std::string::npos) << answer.err;
+    EXPECT_EQ(read(file), before);
+  }
 }
 
 TEST_F(TrackVerb, BlackImagesGiveLostRowsAndExitOne) {
