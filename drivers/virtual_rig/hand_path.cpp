@@ -113,7 +113,7 @@ Result<HandPath> HandPath::create(std::array<ForcepsPath, kInstruments> keys, Pa
 }
 
 std::array<PathKey, kInstruments> HandPath::evaluate_W(double t_s) const noexcept {
-  const double t = loop_ ? t_s - duration_s_ * std::floor(t_s / duration_s_) : t_s;
+  const double t = loop_ && t_s > 0 ? t_s - duration_s_ * std::floor(t_s / duration_s_) : t_s;
   std::array<PathKey, kInstruments> out;
   for (std::size_t hand = 0; hand < kInstruments; ++hand) {
     PathKey key = interpolate(keys_[hand], blend_, t);

@@ -48,7 +48,8 @@ struct ForcepsState {
 class HandPath {
  public:
   /// @param keys left, right, in W; @param X_RW, motion_scale as in the rig: p_R = X_RW (p_W / motion_scale)
-  /// @param loop starts again after the last key of the longer path (with a jump unless the ends agree)
+  /// @param loop starts again after the last key of the longer path (with a jump unless the ends agree); before time 0
+  /// it waits at the first
   /// @param eye moves the hands off their paths; null: they go by heart
   static Result<HandPath> create(std::array<ForcepsPath, kInstruments> keys, PathBlend blend,
                                  const TremorParams& tremor, const Rig& rig, bool loop,

@@ -71,6 +71,18 @@ TEST(HandPath, IsAFunctionOfTimeAlone) {
   EXPECT_EQ(a[1].X_RT.q, b[1].X_RT.q);
 }
 
+// The first images are exposed from before the start on: not of a hand on its way from the last place to the first.
+TEST(HandPath, HandsThatStartAgainWaitAtTheirFirstPlaceBeforeTheStart) {
+  const ForcepsPath far{{0, {{0, 0, 0, 1}, {1, 2, 3}}, 0.1}, {2, {{0, 0, 0, 1}, {40, 0, 9}}, 0.0}};
+  TremorParams none;
+  none.rms_mm = 0;
+  const auto path = HandPath::create({far, far}, PathBlend::linear, none, Rig{}, true);
+  ASSERT_TRUE(path);
+  EXPECT_EQ(path->evaluate_W(-1e-3)[0].X.p, far.front().X.p);
+  EXPECT_EQ(path->evaluate_W(-3.0)[1].opening_rad, 0.1);
+  EXPECT_NEAR(path->evaluate_W(3.0)[0].X.p.x, 20.5, 1e-12);  // again half way
+}
+
 TEST(HandPath, KeyframesAreReachedAndLeftAtRest) {
   const Rig rig = testing::distorted_rig();
   const auto path = testing::demo_path(rig, 0.0);
