@@ -178,8 +178,11 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser(description="writes the paths of the scripted trainee")
     options.add_argument("--look", metavar="LIGATURE", help="look for the short end anew, by this program")
     program = options.parse_args().look
-    reef, granny = Sight("reef", program), Sight("granny", program)
-    paths = (*right_and_left(reef), *right_and_left(granny, granny=True), dropping(), *tearing())
+    reef = Sight("reef", program)
+    hands = right_and_left(reef)
+    # One pair of hands up to the second throw.
+    granny = Sight("granny", program, reef.seen[:3])
+    paths = (*hands, *right_and_left(granny, granny=True), dropping(), *tearing())
     for name, path in zip(("right", "left", "granny_right", "granny_left", "drop_right", "torn_right", "torn_left"), paths):
         path.write(pathlib.Path(__file__).with_name(f"{name}_path.csv"))
     lines = (f' "{s.scenario}": [\n  ' + ",\n  ".join(map(json.dumps, s.seen)) + "]" for s in (reef, granny))

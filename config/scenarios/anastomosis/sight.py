@@ -28,11 +28,11 @@ def along(points, arc):
 
 
 class Sight:
-    """Looks by the program, or remembers what it saw."""
+    """Looks by the program, or remembers what it saw. first: what it takes as seen before it looks for itself."""
 
-    def __init__(self, scenario, program=None):
+    def __init__(self, scenario, program=None, first=()):
         self.scenario, self.program = scenario, program
-        self.seen = [] if program else json.loads(SEEN.read_text())[scenario]
+        self.seen = list(first) if program else json.loads(SEEN.read_text())[scenario]
         self.next = 0
         self.aims = {"right": [], "left": []}  # of each hand, as far as they are written
 
@@ -46,7 +46,7 @@ class Sight:
 
     def place(self, t, right, left, take, from_last):
         """The place so far from one end or the other, and the direction in which that end goes on there."""
-        if self.program:
+        if self.next == len(self.seen):
             points = self.look(t, right, left)
             if from_last:
                 points.reverse()

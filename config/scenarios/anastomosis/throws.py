@@ -121,15 +121,18 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0):
+def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0, reach=1.0,
+          across=0.0):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
     how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
-    what part of the right hand's way down the left one goes as well; wind: +1 laid round anticlockwise as the operator sees
-    it, -1 clockwise, else as the side asks for in a reef.
+    what part of the right hand's way down the left one goes as well; reach: how long that takes to where it begins [s];
+    across: how far from its end the short end has the direction that the jaws are laid across; back: the right hand's way
+    out of the loop from where it took the end, move by move, and y where it draws from; wind: +1 laid round
+    anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
-    end, tail = see(t - 0.6, 0.0)
+    end, tail = see(t - 0.6, across)
     x, z = end[0] - 0.55 * side, height  # of the jaws that it is laid round
 
     # In the mirror, x -> wind x.
@@ -150,8 +153,8 @@ def throw(hands, t, side, see, root, length, height, take=0.25, deep=0.5, wind=N
     if wind != side:
         hands.move_left(t, t + 1.0, (x, BEHIND + 3.5, z - 1.0), 0.5 * (hands.roll + roll(over) + turns))
         t += 1.0
-    hands.move_left(t, t + 1.0, place(over, far(over)), roll(over) + turns)
-    t += 1.0
+    hands.move_left(t, t + reach, place(over, far(over)), roll(over) + turns)
+    t += reach
     for k in range(1, 61):
         angle = over + eased(k / 60) * (round_ - over)
         hands.left_to(t + 2.2 * k / 60, place(angle, far(angle)), roll(angle) + turns)
@@ -178,14 +181,14 @@ def throw(hands, t, side, see, root, length, height, take=0.25, deep=0.5, wind=N
     # Slack for the loop, and back out of it.
     hands.move_left(t, t + 0.3, add(hands.swage, (side * 1.0, -0.6, -0.9)))
     t += 0.3
-    hands.move_right(t, t + 0.8, (at[0] + side * 0.6, at[1] - 2.1, at[2] + 0.2))
+    hands.move_right(t, t + 0.8, (at[0] + side * 0.6, at[1] - back[0], at[2] + 0.2))
     hands.move_left(t, t + 0.8, add(hands.swage, (0.0, 0.6, 0.0)))
     t += 0.8
-    hands.move_right(t, t + 0.5, (at[0] + side * 1.6, at[1] - 3.3, at[2] - 0.3))
+    hands.move_right(t, t + 0.5, (at[0] + side * 1.6, at[1] - back[1], at[2] - 0.3))
     hands.move_left(t, t + 0.5, add(hands.swage, (-side * 0.8, 0.8, 0.0)))
     t += 0.5
     hands.look_away(t, 1.2)
-    hands.move_right(t, t + 1.2, (side * 1.2, -2.9, 4.2))
+    hands.move_right(t, t + 1.2, (side * 1.2, -back[2], 4.2))
     hands.move_left(t, t + 1.2, (-side * 8.0, 1.5, 4.7))
     return t + 1.2
 
@@ -203,32 +206,33 @@ def tie(right, left, t, sight, left_aims, granny=False):
 
     # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off
     # them. Taken nearer its end, it is stripped off by a loop that is drawn tight before.
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25, deep=0.3)
-    # So tight that it locks, on ends that are together already: nothing draws through it while the second one is laid.
-    hands.move_right(t, t + 1.6, (2.4, -1.8, 4.3))
-    hands.move_left(t, t + 1.6, (-12.4, 1.5, 5.0))
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25, deep=0.3,
+              back=(2.6, 4.2, 4.0))
+    # Along the vessels, low, to either side alike: the throw comes down between the holes and leaves the ends in line.
+    hands.move_right(t, t + 1.6, (3.4, -0.6, 3.0))
+    hands.move_left(t, t + 1.6, (-13.4, 0.6, 3.4))
     t += 1.6
-    hands.move_left(t, t + 0.8, (-12.0, 1.0, 5.0))
-    hands.move_right(t, t + 0.8, (2.9, 1.1, 5.2))
+    hands.move_left(t, t + 0.8, (-12.6, 1.0, 4.0))
+    hands.move_right(t, t + 0.8, (3.6, 0.6, 4.0))
     t += 0.8
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
     t += 0.3
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
-    # The short end lies low: the needle is not to come down on the vessel with it.
-    take, deep = (0.55, 0.9) if granny else (0.45, 0.5)
-    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=11.9, height=8.3, take=take, deep=deep,
-              wind=1 if granny else -1, low=0.7)
-    # Low over the vessels, so that the knot goes down to them; pulled harder, the ends go into one another.
-    # First along the short end, on which the knot slides down to them; the granny is drawn by both.
-    short, long = (-3.4, 10.2) if granny else (-6.4, 7.8)
-    hands.move_right(t, t + 1.2, (short, -0.6, 3.2))
-    hands.move_left(t, t + 1.2, (long, 1.0, 3.6), in_line(hands, (long, 1.0, 3.6), KNOT))
+    # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
+    # jaws have bent it: that bend points at the jaws, and slips past between them.
+    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7, across=0.7,
+              back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9), wind=1 if granny else -1, low=0.7, reach=1.6)
+    # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
+    # that one's hole and bends the vessels.
+    short, long = (-3.4, 10.2) if granny else (-4.4, 10.6)
+    hands.move_right(t, t + 1.2, (short, -0.3, 3.0))
+    hands.move_left(t, t + 1.2, (long, 0.3, 3.0), in_line(hands, (long, 0.3, 3.0), KNOT))
     t += 1.2
     # Less tight, ends that the approximator leaves gape; and a granny falls into half hitches when it is let go.
     further = 0.6 if granny else 0.3
-    hands.move_right(t, t + 1.2, (-5.4 - further, -0.6, 3.2))
-    hands.move_left(t, t + 1.2, (11.7 + further, 1.0, 3.6))
+    hands.move_right(t, t + 1.2, (-5.4 - further, -0.3, 3.0))
+    hands.move_left(t, t + 1.2, (11.7 + further, 0.3, 3.0))
     t += 1.3
     # One end alone would draw a reef out straight into hitches: slack before the other is let go.
     hands.move_left(t, t + 0.4, add(hands.swage, (-EASE, 0.0, 0.0)))
