@@ -224,6 +224,8 @@ TEST_F(Pipeline, TheNextExerciseComesAndAllIsReplayedBitForBit) {
     EXPECT_FALSE(has_event(report, "picture lost"));
     EXPECT_GE(report["picture"]["made"], 3);
     EXPECT_FALSE(report.contains("exercise")) << "it ended in a scene that has none";
+    ASSERT_EQ(report["attempts"].size(), 2u) << "begun again, and left for the next: " << report["attempts"];
+    for (const json& attempt : report["attempts"]) EXPECT_EQ(attempt["state"], "left");
   }
   int fresh = 0;
   const auto replayed = replay_session(o.out, [&](const ReplayMoment& now) -> Result<void> {
