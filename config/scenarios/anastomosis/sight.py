@@ -46,7 +46,7 @@ class Sight:
 
     def place(self, t, right, left, take, from_last):
         """The place so far from one end or the other, and the direction in which that end goes on there."""
-        if self.next == len(self.seen):
+        if self.program and self.next == len(self.seen):
             points = self.look(t, right, left)
             if from_last:
                 points.reverse()
