@@ -551,6 +551,27 @@ TEST_F(Pipeline, WhatTheCamerasSawPlaysBackThroughTheSamePipeline) {
   EXPECT_GT(played["tracking"]["tracked"].get<int>(), seen["tracking"]["tracked"].get<int>() * 9 / 10);
 }
 
+// A camera that gives images, none of which shows a marker: it looks out of the box.
+TEST_F(Pipeline, ACameraThatShowsNoMarkerIsTold) {
+  const double duration_s = kKeepsRealTime ? 3.0 : 2.5;
+  RunOptions o = options(config::Pace::lockstep, duration_s);
+  auto rig = config::load_rig(o.profile.rig);
+  ASSERT_TRUE(rig) << rig.error().message;
+  Pose& pose = rig->cameras[1].X_RC;
+  pose.q = pose.q * Quat{0, 1, 0, 0};  // about its own y
+  o.profile.rig = directory_ / "away.toml";
+  ASSERT_TRUE(config::save_rig(o.profile.rig, *rig));
+  const json report = run(o);
+  const double told_s = event_time(report, "camera C1 shows no marker");
+  EXPECT_GE(told_s, 2.0) << "not before it was blank for two seconds";
+  EXPECT_LT(told_s, 2.3);
+  EXPECT_LT(event_time(report, "camera C1 shows no marker", told_s + 0.01), 0) << "said once";
+  for (const char* other : {"camera C0 shows", "camera C2 shows", "camera C3 shows", "camera C1 lost", "shows markers"})
+    EXPECT_FALSE(has_event(report, other)) << other;
+  const double images = report["frames"]["captured"][0].get<double>();
+  EXPECT_GT(report["tracking"]["tracked"].get<double>(), 0.9 * kInstruments * images) << report["tracking"];
+}
+
 /// How far the tips of the picture's forceps stray about their mean in 3-D, RMS over both [um], from 0.5 s on: the
 /// world is stepped by the log once more.
 double picture_jitter_um(const std::filesystem::path& session, const RunOptions& o, std::uint64_t steps,
