@@ -26,7 +26,9 @@ struct Grasp {
   bool active = false;
   bool armed = false;  ///< was open since the last grasp; closed jaws that meet a thread do not take it, ...
   bool fresh = true;   ///< ... but what lies between them in the first step that they are there in
+  bool slid = false;   ///< in the last step
   FixedVector<Held, kMostHeld> held;
+  Eigen::Vector3d shed_W{0, 0, 0};  ///< force in the last step on what slid out in it [uN]
   Vec3 aside_W;  ///< by which the jaws stand aside of where the hand has them, pushed; what they hold goes with them
   double parted = 0;        ///< and by which each face stands further from their middle [mm]
   bool frame_held = false;  ///< the material frame of one edge turns with the jaws

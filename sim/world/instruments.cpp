@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "sim/contact/tolerances.hpp"
@@ -10,6 +11,8 @@ namespace {
 
 constexpr double kEaseSpeed = 20.0;       // at which a released vertex may start to give way [mm/s]
 constexpr std::size_t kMostSpheres = 64;  // of an arm
+constexpr int kMostPlaces = 64;           // of jaws on their way in a step
+constexpr double kSliding = 0.5;          // of its bound: a grip that may slide
 constexpr double kGripShedding = 0.5;     // a sliding vertex this far outside the faces is no longer held [mm]
 
 }  // namespace
@@ -24,7 +27,9 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
 //
 //   distance of its centreline from an arm's axis  sqrt(radius^2 + z^2) < radius + thread_radius
 //
-// which is so far along a thread that leaves them straight to the side, and further where it leaves them aslant.
+// which is so far along a thread that leaves them straight to the side, and further where it leaves them aslant. Jaws
+// that go further in a step than they are wide draw in what of the thread lies between where they were and where they
+// go: looked for on the way between.
 void World::State::spare_held() noexcept {
   spared.clear();
   for (std::size_t f = 0; f < forceps.size(); ++f)
@@ -32,14 +37,25 @@ void World::State::spare_held() noexcept {
       const Pose X_TW = inverse(jaws(f));
       const rod::RodModel& model = threads[h.thread].model;
       const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
-      const double reach = std::sqrt((2 * jaw + own) * own);
+      double reach = std::sqrt((2 * jaw + own) * own);
+      // From the jaws as they go to them as they were, seen from the thread, which stays.
+      const Vector3d back = to_eigen(jaws(f) * h.anchor_T) - threads[h.thread].state.x[h.vertex];
+      const int places = back.norm() > jaw ? std::min(static_cast<int>(std::ceil(back.norm() / jaw)), kMostPlaces) : 0;
+      // What slides through them comes from either side.
+      const double bound = forceps[f].model().grip_force / static_cast<double>(grasps[f].held.size());
+      if (places > 0 && (grasps[f].slid || h.force_W.norm() > kSliding * bound)) reach += back.norm();
       // In edges, also where they are of different lengths.
       const auto edges = [&](bool ahead) {
         double count = 0, arc = 0;
         const std::size_t most = model.edges();
         double over = 0;
         const auto between = [&](std::size_t i) {
-          return forceps[f].overlap(X_TW * from_eigen(threads[h.thread].state.x[i]), model.radius_at(i));
+          const Vector3d& x = threads[h.thread].state.x[i];
+          for (int k = 0; k <= places; ++k)
+            if (forceps[f].overlap(X_TW * from_eigen(k == 0 ? x : x + (static_cast<double>(k) / places) * back),
+                                   model.radius_at(i)))
+              return true;
+          return false;
         };
         for (std::size_t i = h.vertex; (arc < reach || between(i)) && count < static_cast<double>(most); ++count) {
           if (!ahead && i == 0 && !model.closed) break;
@@ -130,7 +146,8 @@ void World::State::let_go(std::size_t f) noexcept {
   }
   release_frame(f);
   grasp.held.clear();
-  grasp.frame_held = grasp.active = grasp.armed = false;
+  grasp.shed_W.setZero();
+  grasp.frame_held = grasp.active = grasp.armed = grasp.slid = false;
 }
 
 void World::State::move_instruments(const InstrumentSample& sample, StepReport& report) noexcept {
@@ -225,6 +242,26 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
   }
 }
 
+// All that was held slid out in one step: a thread that still runs past the faces runs between them. Of its vertices,
+// not its ends, the nearest one is held, where the faces are.
+void World::State::keep_beside(std::size_t f, const Held& left) noexcept {
+  const Forceps& tool = forceps[f];
+  const Thread& t = threads[left.thread];
+  const Pose X_TW = inverse(jaws(f));
+  double least = kGripShedding;
+  Held nearest;
+  nearest.thread = left.thread;
+  for (std::size_t i = t.model.closed ? 0 : 1; i + (t.model.closed ? 0 : 1) < t.state.x.size(); ++i) {
+    const Vec3 p = X_TW * from_eigen(t.state.x[i]);
+    Vec3 inside = tool.squeezed(p, t.model.radius_at(i));
+    inside.x = std::clamp(p.x, -tool.model().grasp_reach, 0.0);
+    inside.z = std::clamp(p.z, -tool.radius(inside.x), tool.radius(inside.x));
+    if (const double off = norm(p - inside); off < least)
+      least = off, nearest.vertex = static_cast<std::uint32_t>(i), nearest.anchor_T = inside;
+  }
+  if (least < kGripShedding) grasps[f].held.push_back(nearest);
+}
+
 // A vertex that slid takes its anchor along; out of the faces it is free. New ones come in between the faces.
 void World::State::update_grips(StepReport& report) noexcept {
   for (std::size_t f = 0; f < forceps.size(); ++f) {
@@ -232,7 +269,8 @@ void World::State::update_grips(StepReport& report) noexcept {
     if (!grasp.active) continue;
     const Forceps& tool = forceps[f];
     const Pose X_TW = inverse(jaws(f));
-    bool slid = false;
+    grasp.slid = false;
+    grasp.shed_W.setZero();
     for (const Thread& t : threads)
       for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
         const Constraint& c = constraints[j];
@@ -242,17 +280,21 @@ void World::State::update_grips(StepReport& report) noexcept {
         const double pull = c.k * strain.norm();
         held.force_W = std::min(1.0, c.bound / std::max(pull, 1e-300)) * c.k * strain;
         if (pull <= c.bound) continue;
-        slid = true;
+        grasp.slid = true;
         held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex] + held.force_W / c.k);
       }
-    if (!slid) continue;
+    if (!grasp.slid) continue;
     std::size_t kept = 0;
+    const std::optional<Held> left = grasp.held.empty() ? std::nullopt : std::optional(grasp.held[0]);
     for (std::size_t h = 0; h < grasp.held.size(); ++h) {
       const Held held = grasp.held[h];
       const Vec3 p = held.anchor_T;
       const double room = std::max(kGripShedding, threads[held.thread].model.rest_length);
       const bool out = p.x > room || p.x < -tool.model().grasp_reach - room || std::abs(p.z) > tool.radius(p.x) + room;
-      if (!out) grasp.held[kept++] = held;
+      if (out)
+        grasp.shed_W += held.force_W;
+      else
+        grasp.held[kept++] = held;
     }
     grasp.held.resize(kept);
     for (std::uint32_t k = 0; k < threads.size(); ++k)
@@ -261,6 +303,7 @@ void World::State::update_grips(StepReport& report) noexcept {
         if (tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
+    if (grasp.held.empty() && left) keep_beside(f, *left);
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
     if (grasp.held.empty()) {
       let_go(f);

@@ -291,6 +291,7 @@ std::vector<ForcepsMeasure> World::forceps() const {
   for (std::size_t f = 0; f < s.grasps.size(); ++f) {
     ForcepsMeasure m;
     m.held = s.grasps[f].held.size();
+    m.grip = from_eigen(s.grasps[f].shed_W);
     for (const instrument::Held& h : s.grasps[f].held) m.grip = m.grip + from_eigen(h.force_W);
     const contact::Tools& tools = s.coupled[0].tools();
     for (std::size_t arm = 0; arm < 2 && kParts * f + arm < tools.count(); ++arm)

@@ -215,6 +215,7 @@ struct World::State {
   void let_go(std::size_t f) noexcept;
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
+  void keep_beside(std::size_t f, const instrument::Held& left) noexcept;
   void spare_held() noexcept;
   void squeeze(std::size_t f, std::uint32_t thread) noexcept;
   void add_grips(std::uint32_t thread) noexcept;

@@ -512,8 +512,8 @@ std::uint64_t World::state_hash() const noexcept {
   }
   for (const Forceps& f : s.forceps) f.add_to(hash);
   for (const Grasp& g : s.grasps) {
-    hash.add(static_cast<std::uint64_t>(g.active) << 2 | static_cast<std::uint64_t>(g.armed) << 1 |
-             static_cast<std::uint64_t>(g.frame_held));
+    hash.add(static_cast<std::uint64_t>(g.slid) << 3 | static_cast<std::uint64_t>(g.active) << 2 |
+             static_cast<std::uint64_t>(g.armed) << 1 | static_cast<std::uint64_t>(g.frame_held));
     hash.add(static_cast<std::uint64_t>(g.frame_thread) << 32 | g.frame_edge);
     for (double v : {g.frame_d1_T.x, g.frame_d1_T.y, g.frame_d1_T.z}) hash.add(v);
     for (const Held& h : g.held) {

@@ -189,6 +189,42 @@ TEST(ThreadInJaws, SlideAlongATautThreadInFewLinearisations) {
   EXPECT_LT(spent, 20 * (kSteps - kSliding)) << "by the secant alone 60 did not do";
 }
 
+// Drawn faster than jaws are wide in a step, along the thread, up and aside: what they pass over comes in between them
+// and is not pushed along, and what slid out is held again where the thread runs now.
+TEST(ThreadInJaws, SlideFastWithNoMoreThanTheirGrip) {
+  constexpr double kGrip = 1e5, kFrom_mm = 10;
+  for (const Vec3& way : {Vec3{1, 0, 0}, Vec3{0, 0, 1}, Vec3{0, 1, 0}})
+    for (const double speed : {50.0, 100.0, 200.0}) {
+      WorldParams p = with_jaws();
+      for (ForcepsParams& f : p.forceps) f.grip_force = kGrip, f.tip_radius_mm = 0.1, f.jaw_radius_mm = 0.5;
+      ThreadParams t = nylon({{-kFrom_mm, 0, 0}, {20, 0, 0}}, kTen0, 300, 1e-3);
+      t.inertial = true;
+      t.clamps = {clamp_at(Kind::first, ClampParams::Hold::position)};
+      p.threads = {t};
+      World world = make_world(p);
+      Hand jaws;
+      for (int k = 0; k < 70; ++k) jaws.step(world, {0, 0, -0.8}, 0.016 * std::max(0.0, 1 - k / 40.0));
+      ASSERT_GT(world.forceps()[0].held, 0u);
+      const double rigid = t.material.stretch_stiffness;
+      double pull = 0, last = 0, gone = 0;
+      std::uint32_t releases = 0;
+      const auto go = [&](double by) {
+        gone += by;
+        releases += jaws.step(world, Vec3{0, 0, -0.8} + gone * way, 0).releases;
+        last = rigid * (norm(world.shape(0).x[20] - world.shape(0).x[0]) / (0.1 * 20) - 1);
+        pull = std::max(pull, last);
+      };
+      for (double now = 0; now < speed; now += 5) go(now * p.step_s);  // 1 m/s^2
+      while (gone < 8) go(speed * p.step_s);
+      for (int k = 0; k < 20; ++k) go(0);
+      // Aside the thread leaves the jaws over an arm, and friction there is added to the grip.
+      const double friction = way.y > 0 ? std::exp(p.friction.thread_tool * std::atan(8 / kFrom_mm)) : 1;
+      EXPECT_LT(pull, 1.03 * friction * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
+      EXPECT_GT(last, 0.7 * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
+      EXPECT_EQ(releases, 0u);
+    }
+}
+
 // A thread that flies between closing jaws: nothing of it ever goes faster than it flew, it gains no energy.
 TEST(ThreadInJaws, GraspedInFlightItIsNotJerked) {
   for (const double diameter : {kTen0, 0.1})
