@@ -968,7 +968,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double work = 0;                          // so far
   bool still = false, cut = false, worked = false;
   int blocked = 0;
-  bool among_tissue = false;
+  bool among_tissue = false, met = false;
+  if (settings.as_met) drag_ = knot_drag_ = kLeastDrag;
   visit_soft([&](const SoftBody&) { among_tissue = true; });
   // Knots alone: what they were measured with.
   const rod::Hessian derivative = among_tissue ? rod::Hessian::exact : rod::Hessian::positive;
@@ -1015,7 +1016,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         contacts_.gather_again(strands, count, reach_);
         travelled = 0;
       }
-      if (cut || slid > kRenewMove * diameter || shifted > kContactReach * diameter) {
+      if (met && !cut) {
+        contacts_.keep(strands);
+      } else if (cut || slid > kRenewMove * diameter || shifted > kContactReach * diameter) {
         if (contacts_.find(strands, count, reach_) > 0) out.overflow = true;
         slid = shifted = 0;
       } else {
@@ -1097,6 +1100,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     visit_soft([](SoftBody& body) { body.solve(); });
     stage(StepStage::integrate);
     couple(systems, strands, count, settings, executor, stage, out);
+    if (settings.as_met)
+      met = met || std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(),
+                               [&](const StrandContact& c) { return c.gap < diameter && !c.force.isZero(0); });
     ++out.iterations;
     work += static_cast<double>(rows_.size()) + kWorkWithout;
     // Hands that are led on in parts may need several; what is left of their way they go in the next step.

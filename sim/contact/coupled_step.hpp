@@ -54,6 +54,8 @@ struct CoupledSettings {
   double tool_thread_friction = 0;  ///< mu between tools and strands
   double tissue_friction = 0;       ///< mu between bodies that deform
   bool between = true;              ///< strands touch each other; else they pass through
+  /// Contacts keep the place and normal with which strands met in this step, as if the impact were at one instant.
+  bool as_met = false;
 };
 
 struct CoupledOutcome {

@@ -239,6 +239,11 @@ void set_normal(const Strand* strands, const Vector3d& apart, const Vector3d& fo
   c.gap = c.normal.dot(apart) - radii;
 }
 
+double gap_at_place(const Strand& a, const Strand& b, const StrandContact& c) noexcept {
+  return c.normal.dot(place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb)) -
+         radii_at(a, b, c);
+}
+
 }  // namespace
 
 StrandContacts::StrandContacts(std::size_t most_edges, std::size_t most_contacts)
@@ -276,8 +281,7 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlac
       (beside ? nearest_beside(a, b, u, v, limits, kMostRun, now, holds_ ? &held : nullptr)
               : nearest_crossing(a, b, u, v, limits, kMostRun, now) && !other_way_round(a, same, now.u, now.v));
   if (!there) {  // it stays where it was
-    const Vector3d apart = place_on(a.x, a, c.pair.edge_a, c.sa) - place_on(b.x, b, c.pair.edge_b, c.sb);
-    c.gap = c.normal.dot(apart) - a.radius_at(c.pair.edge_a, c.sa) - b.radius_at(c.pair.edge_b, c.sb);
+    c.gap = gap_at_place(a, b, c);
     return false;
   }
   // One that has run along a strand may have gone round a bend: then another direction is no other side.
@@ -293,6 +297,10 @@ bool StrandContacts::followed(const Strand* strands, StrandContact& c, CurvePlac
   if (first_ && beside) c.dip += kDipPart * (now.dip - c.dip);
   c.force = turned(c.force, former, c.normal);
   return true;
+}
+
+void StrandContacts::keep(const Strand* strands) noexcept {
+  for (StrandContact& c : contacts_) c.gap = gap_at_place(strands[c.pair.strand_a], strands[c.pair.strand_b], c);
 }
 
 void StrandContacts::follow(const Strand* strands) noexcept {

@@ -52,6 +52,8 @@ class StrandContacts {
   void hold(bool places) noexcept { holds_ = places; }
   /// The same contacts, followed to where they are now; none begins or ends.
   void follow(const Strand* strands) noexcept;
+  /// The same contacts at the same places with the same normals; only the gaps along these are those of now.
+  void keep(const Strand* strands) noexcept;
 
   std::vector<StrandContact>& contacts() noexcept { return contacts_; }
   const std::vector<StrandContact>& contacts() const noexcept { return contacts_; }

@@ -300,7 +300,9 @@ struct World::State {
   }
   void restore(Thread& thread, StepReport& report) noexcept;
   void solve_alone(Thread& thread, StepReport& report) noexcept;
-  void solve_together(StepReport& report) noexcept;
+  /// @param as_met contact::CoupledSettings::as_met
+  void solve_together(StepReport& report, bool as_met = false) noexcept;
+  bool went_round() noexcept;
   void solve(StepReport& report) noexcept;
   void guard_obstacles(StepReport& report) noexcept;
   void cut_motion(double fraction) noexcept;
