@@ -303,6 +303,7 @@ struct World::State {
   /// @param as_met contact::CoupledSettings::as_met
   void solve_together(StepReport& report, bool as_met = false) noexcept;
   bool went_round() noexcept;
+  bool lift_off_planes() noexcept;
   void solve(StepReport& report) noexcept;
   void guard_obstacles(StepReport& report) noexcept;
   void cut_motion(double fraction) noexcept;

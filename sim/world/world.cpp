@@ -17,6 +17,7 @@
 namespace ligature::world {
 namespace {
 
+constexpr double kThrough = 0.1;          // of where it may be at least: nearer to a plane a vertex is lifted off it
 constexpr double kEaseDecay = 0.7;        // of a released vertex's extra drag, per step
 constexpr double kAuditShare = 0.5;       // of the distance from a surface that a cut motion keeps, for its proof
 constexpr double kSoftAuditShare = 0.25;  // likewise, from one that deforms
@@ -252,6 +253,36 @@ void World::State::go_straight(double part) noexcept {
     cut_motion(halving < kMostShorter ? 0.5 : 0.0);
 }
 
+// Vertices that a step which has not converged leads through a plane are put on it, as far as they were off it before.
+// Were all cut short for them, a violent step would be undone whole, and the next one would do the same for ever.
+// @returns whether any was moved
+bool World::State::lift_off_planes() noexcept {
+  bool any = false;
+  for (Thread& t : threads) {
+    bool lifted = false;
+    for (std::size_t i = 0; i < t.x0.size(); ++i) {
+      if (std::any_of(t.drive.held.begin(), t.drive.held.end(),
+                      [&](const contact::HeldVertex& h) { return h.vertex == i; }))
+        continue;
+      for (const Obstacle& o : obstacles) {
+        if (!o.flat()) continue;
+        const double before = o.body.nearest(t.x0[i], 1e9, 0).distance;
+        const contact::Obstacle::Surface now = o.body.nearest(t.state.x[i]);
+        const double keeps = std::min(before, t.model.radius_at(i));
+        if (!(before > 0) || now.distance >= kThrough * keeps) continue;
+        t.state.x[i] += (keeps - now.distance) * now.normal;
+        lifted = true;
+      }
+    }
+    if (!lifted) continue;
+    contact::ThreadSystem& system = system_of(t);
+    system.carry_state();
+    system.finish();
+    any = true;
+  }
+  return any;
+}
+
 // What the solver let pass a plane (a contact that gave way, or was not foreseen) is cut short before it does. Of other
 // bodies and of strands every iteration proved its own way.
 void World::State::guard_obstacles(StepReport& report) noexcept {
@@ -261,7 +292,12 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
   if (verdict.found > 0) {
     ++report.crossings_prevented;
     report.flags |= step_crossing_prevented;
-    go_straight(verdict.fraction);
+    const bool lifted = lift_off_planes();
+    const contact::ObstacleVerdict left = lifted
+                                              ? contact::look(starts.data(), threads.size(), ends.data(), all_bodies(),
+                                                              {.at = contact::ObstacleLook::At::planes})
+                                              : verdict;
+    if (left.found > 0 || !straight_way_proven()) go_straight(left.fraction);
     Obstacle& first = obstacles[verdict.obstacle];
     first.part = std::max(0.5 * first.part, kLeastPart);
   }
