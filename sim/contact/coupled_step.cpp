@@ -1139,6 +1139,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
           part = diameter / (diameter + thickness);
         else if (kMostTurn * (diameter + thickness) > 2 * kMostSlid * diameter)
           part = 2 * kMostSlid * diameter / (kMostTurn * (diameter + thickness));
+      } else if (row.of == Row::Of::mesh && on_flat(row)) {
+        part = 0;  // nothing turns
       }
       most_slid = std::max(most_slid, part * relative(c, row, systems).norm());
     }

@@ -186,6 +186,11 @@ class CoupledStep {
   /// visit(contact) for those with rigid bodies, meshes last.
   template <class Visit>
   void visit_rigid(const Visit& visit) const noexcept;
+  /// Of a contact with a mesh: on a face of a rigid one.
+  bool on_flat(const Row& row) const noexcept {
+    const BodyContact& c = mesh_contacts_.contacts()[row.contact];
+    return c.number == static_cast<std::uint32_t>(StrandFeature::face) && is_rigid(c.contact);
+  }
   bool is_rigid(const StrandContact& c) const noexcept { return !bodies_.soft_of(c.pair.edge_b); }
   bool on_rigid(const StrandContact& of_tissue) const noexcept {
     return bodies_.rigid_of(of_tissue.pair.edge_a) || bodies_.rigid_of(of_tissue.pair.edge_b);

@@ -403,8 +403,9 @@ Result<void> check(const WorldParams& params, const Capacity& capacity) {
         if (bodies[p].shape() != contact::Obstacle::Shape::plane && (t.closed || k + 1 < x.size()))
           gap = std::min(gap, bodies[p].nearest(x[k], x[(k + 1) % x.size()], near).distance - radius);
         if (gap < -1e-6 * radius - 1e-12)
-          c.say(name + " overlaps obstacle " + std::to_string(p) + " by " + text(-gap) + " mm at vertex " +
-                std::to_string(k) + ": move it away (its axis stays a radius off)");
+          c.say(name + " overlaps obstacle " + std::to_string(p) +
+                (params.obstacles[p].name.empty() ? "" : " '" + params.obstacles[p].name + "'") + " by " + text(-gap) +
+                " mm at vertex " + std::to_string(k) + ": move it away (its axis stays a radius off)");
       }
   }
   const bool adaptive = std::any_of(params.threads.begin(), params.threads.end(),
