@@ -197,7 +197,9 @@ void Statistics::add(const world::World& world, const StepReport& report) {
     const world::TissueMeasure m = world.measure_tissue(k);
     TissuePeak& peak = tissue_peaks_[k];
     peak.displacement_mm = std::max(peak.displacement_mm, m.displacement_mm);
-    peak.force = std::max(peak.force, m.contact_force_most);
+    peak.force = std::max(peak.force, norm(m.contact_force));
+    peak.contact_force = std::max(peak.contact_force, m.contact_force_most);
+    peak.tool_force = std::max(peak.tool_force, norm(m.tool_force));
     peak.gap_mm = std::min(peak.gap_mm, m.tissue_gap_mm);
     if (m.in_obstacle_mm > peak.in_obstacle_mm)
       peak.in_obstacle_mm = m.in_obstacle_mm, peak.in_obstacle = m.in_obstacle;
@@ -269,6 +271,9 @@ json Statistics::tissue(const world::World& world) const {
                    {"displacement_max_mm", peak.displacement_mm},
                    {"force_mn", {mn(m.contact_force.x), mn(m.contact_force.y), mn(m.contact_force.z)}},
                    {"force_max_mn", mn(peak.force)},
+                   {"contact_force_max_mn", mn(peak.contact_force)},
+                   {"tool_force_mn", {mn(m.tool_force.x), mn(m.tool_force.y), mn(m.tool_force.z)}},
+                   {"tool_force_max_mn", mn(peak.tool_force)},
                    {"tissue_force_mn", {mn(m.tissue_force.x), mn(m.tissue_force.y), mn(m.tissue_force.z)}},
                    {"obstacle_force_mn", {mn(m.obstacle_force.x), mn(m.obstacle_force.y), mn(m.obstacle_force.z)}},
                    {"tissue_gap_mm", m.tissue_gap_mm},
@@ -411,9 +416,10 @@ std::string solver_lines(const json& s) {
   std::string out;
   const json &solver = s["solver"], &gap = s["contacts"]["gap_min_mm"], &topology = s["topology"];
   if (const auto missed = solver["steps_not_converged"].get<std::uint64_t>(); missed > 0)
-    out += fmt::format("{} of {} steps ended unconverged; residual {:.2g} (p50), {:.2g} (max)\n", missed,
-                       s["steps"].get<std::uint64_t>(), solver["residual_p50"].get<double>(),
-                       solver["residual_max"].get<double>());
+    out += fmt::format(
+        "{} of {} steps ended unconverged; residual {:.2g} (p50), {:.2g} (max), of contacts {:.2g}, {:.2g}\n", missed,
+        s["steps"].get<std::uint64_t>(), solver["residual_p50"].get<double>(), solver["residual_max"].get<double>(),
+        solver["contact_residual_p50"].get<double>(), solver["contact_residual_max"].get<double>());
   if (gap.is_number() && gap.get<double>() < 0)
     out += fmt::format("deepest in each other: {:.3g} um; of a thread's radius: {:.3g}\n", -1e3 * gap.get<double>(),
                        -s["contacts"]["gap_min_over_radius"].get<double>());

@@ -67,7 +67,7 @@ struct TissueMeasure {
   std::string name;
   std::size_t elements = 0;
   double displacement_mm = 0;     ///< of a node from rest, the largest
-  Vec3 contact_force;             ///< of all that touches it, W [uN]
+  Vec3 contact_force;             ///< of all threads on it, in its holes too, W [uN]
   double contact_force_most = 0;  ///< of one contact [uN]
   int inverted = 0;               ///< elements with a corner inside out
   double volume_mm3 = 0;
