@@ -134,7 +134,7 @@ Result<void> divide(std::vector<Vector3d>& vertices, std::vector<Triangle>& tria
     }
   }
   return usage_error("the surface has more than " + std::to_string(kMostSurfaceTriangles) +
-                     " triangles with sides of at most element_mm: take larger elements or a coarser mesh");
+                     " triangles with sides of at most element_mm: take larger elements, a coarser mesh, or one of less slender triangles");
 }
 
 struct Lattice {
