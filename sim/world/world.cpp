@@ -255,6 +255,7 @@ void World::State::go_straight(double part) noexcept {
 
 // Vertices that a step which has not converged leads through a plane are put on it, as far as they were off it before.
 // Were all cut short for them, a violent step would be undone whole, and the next one would do the same for ever.
+// Threads alone: among tissue hands, and what they draw at, make the next step another one.
 // @returns whether any was moved
 bool World::State::lift_off_planes() noexcept {
   bool any = false;
@@ -292,7 +293,7 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
   if (verdict.found > 0) {
     ++report.crossings_prevented;
     report.flags |= step_crossing_prevented;
-    const bool lifted = lift_off_planes();
+    const bool lifted = tissues.empty() && lift_off_planes();
     const contact::ObstacleVerdict left = lifted
                                               ? contact::look(starts.data(), threads.size(), ends.data(), all_bodies(),
                                                               {.at = contact::ObstacleLook::At::planes})
