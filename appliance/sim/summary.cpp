@@ -290,9 +290,8 @@ std::vector<std::string> Statistics::in_obstacles() const {
   std::vector<std::string> all;
   for (std::size_t k = 0; k < tissue_peaks_.size(); ++k)
     if (const TissuePeak& peak = tissue_peaks_[k]; peak.in_obstacle_mm > kInObstacle)
-      all.push_back(fmt::format("tissue '{}' went {:.3g} mm into obstacle '{}', and must not",
-                                params_.tissues[k].name, peak.in_obstacle_mm,
-                                params_.obstacles[peak.in_obstacle].name));
+      all.push_back(fmt::format("tissue '{}' went {:.3g} mm into obstacle '{}', and must not", params_.tissues[k].name,
+                                peak.in_obstacle_mm, params_.obstacles[peak.in_obstacle].name));
   return all;
 }
 
