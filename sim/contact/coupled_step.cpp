@@ -1106,7 +1106,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     ++out.iterations;
     work += static_cast<double>(rows_.size()) + kWorkWithout;
     // Hands that are led on in parts may need several; what is left of their way they go in the next step.
-    worked = among_tissue && work >= (motion == 1 ? 1 : kMostWorkLed) * settings.most_work;
+    // A step that went back whole is the same again, unless more is done in it.
+    const double most_work = went_back_ > kMostBack ? kMostWorkStuck : motion == 1 ? 1 : kMostWorkLed;
+    worked = among_tissue && work >= most_work * settings.most_work;
 
     if (by_moves) steer_knot_drag(systems, strands, count, iteration == 0);
     double furthest = 0, led = 0, sum = 0, rest = 0, knots_moved = 0;

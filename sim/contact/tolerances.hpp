@@ -95,8 +95,9 @@ inline constexpr double kGoodBalance = 0.25;  ///< less than this part lets it g
 inline constexpr double kBackAndForth = 0.5;  ///< a move back that is more than this part of it asks for more drag
 inline constexpr double kOnward = 0.5;        ///< cosine between both, from which on it lets it go down
 inline constexpr double kMostLeap = 2;        ///< among tissue: length of a move over that of the one before
-inline constexpr double kMostWorkLed = 4;   ///< times what a step may cost, where hands have not come to where they go
-inline constexpr double kWorkWithout = 20;  ///< contacts' worth of all else in a linearisation
+inline constexpr double kMostWorkLed = 4;  ///< times what a step may cost, where hands have not come to where they go
+inline constexpr double kMostWorkStuck = 16;  ///< likewise after more than kMostBack steps on end that went back
+inline constexpr double kWorkWithout = 20;    ///< contacts' worth of all else in a linearisation
 // How exactly a cone problem is solved, from what the step still lacks (inexact Newton).
 inline constexpr double kForcing = 0.02;
 inline constexpr int kSweptAlone = 2;     ///< between strands alone: linearisations that sweeps alone will do for, ...

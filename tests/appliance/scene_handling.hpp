@@ -139,6 +139,7 @@ struct Case {
   std::uint64_t seed = 0;
   double script_s = 0;  ///< the scripted trainee until then
   int steps = 0;        ///< at random after that
+  double grip_mn = 0;   ///< of the jaws; 0: the scenario's
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -154,6 +155,8 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
   p.X_RW = {};
   p.motion_scale = 1;
   p.forceps_present = true;
+  if (c.grip_mn > 0)
+    for (ForcepsParams& f : p.forceps) f.grip_force = 1e3 * c.grip_mn;
   auto made = World::create(p, scenario->capacity);
   EXPECT_TRUE(made) << made.error().message;
   if (!made) return out;
