@@ -85,7 +85,7 @@ class Statistics {
   TailMean clamp_mean_;
   struct TissuePeak {
     double displacement_mm = 0, gap_mm = 1;
-    double force = 0, contact_force = 0, tool_force = 0;  // of all that touches it, of one contact, of forceps [uN]
+    double force = 0, contact_force = 0, tool_force = 0;  // of all threads, of one contact, of forceps [uN]
     double in_obstacle_mm = 0;
     std::size_t in_obstacle = 0;
     int inverted = 0, inverted_steps_in_a_row = 0, run = 0;

@@ -107,6 +107,7 @@ void World::State::solve_together(StepReport& report, bool as_met) noexcept {
 // with normals of there, an impact may roll it that way, move by proven move, until it flies on as if nothing had been
 // in the way. In the time of a step it went no such way: the straight one is near enough to what it did.
 bool World::State::went_round() noexcept {
+  if (params.solver.contact == SolverParams::Contact::none) return false;
   if (!tissues.empty() || !forceps.empty() || left_of_motion > 0) return false;
   const bool flies = std::any_of(threads.begin(), threads.end(), [](const Thread& t) {
     return t.inertial && !t.model.closed && t.loads.empty() && t.drive.held.empty();
@@ -166,7 +167,9 @@ void World::State::solve(StepReport& report) noexcept {
     constraints_before = constraints;
     solve_together(report);
     if (went_round()) {
+      const std::uint32_t spent = report.iterations;
       report = before;
+      report.iterations = spent;
       for (std::size_t k = 0; k < threads.size(); ++k) systems[k].undo();
       constraints = constraints_before;
       coupled[0].near(strands.data(), threads.size(), motion);
