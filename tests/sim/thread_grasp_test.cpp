@@ -220,6 +220,7 @@ TEST(ThreadInJaws, SlideFastWithNoMoreThanTheirGrip) {
       // Aside the thread leaves the jaws over an arm, and friction there is added to the grip.
       const double friction = way.y > 0 ? std::exp(p.friction.thread_tool * std::atan(8 / kFrom_mm)) : 1;
       EXPECT_LT(pull, 1.03 * friction * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
+      // When the hands stop, friction on the arm may turn round: no less than e^(-mu phi) = 0.76 of the grip aside.
       EXPECT_GT(last, 0.7 * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
       EXPECT_EQ(releases, 0u);
     }
