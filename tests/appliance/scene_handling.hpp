@@ -140,6 +140,7 @@ struct Case {
   double script_s = 0;  ///< the scripted trainee until then
   int steps = 0;        ///< at random after that
   double grip_mn = 0;   ///< of the jaws; 0: the scenario's
+  double step_ms = 5;   ///< 0: the scenario's
 };
 
 inline void PrintTo(const Case& c, std::ostream* out) {
@@ -157,6 +158,7 @@ inline Outcome handle(const Case& c, Executor* executor = nullptr) {
   p.forceps_present = true;
   if (c.grip_mn > 0)
     for (ForcepsParams& f : p.forceps) f.grip_force = 1e3 * c.grip_mn;
+  if (c.step_ms > 0) p.step_s = 1e-3 * c.step_ms;
   auto made = World::create(p, scenario->capacity);
   EXPECT_TRUE(made) << made.error().message;
   if (!made) return out;

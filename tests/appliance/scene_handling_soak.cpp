@@ -12,7 +12,7 @@ class SceneSoak : public testing::TestWithParam<std::uint64_t> {};
 
 TEST_P(SceneSoak, NothingPassesOrBreaks) {
   constexpr std::array kFrom_s{0.0, 1.0, 0.0, 1.0, 4.2, 0.0, 1.0, 0.0, 1.0, 8.0};
-  const Case c{GetParam(), kFrom_s[GetParam() % kFrom_s.size()], 1000};
+  const Case c{.seed = GetParam(), .script_s = kFrom_s[GetParam() % kFrom_s.size()], .steps = 1000, .step_ms = 0};
   const Outcome o = handle(c);
   report(c, o);
   expect_nothing_broken(o);
