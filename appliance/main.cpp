@@ -168,6 +168,7 @@ int shell(const ShellArguments& arguments) {
   const auto add_script = [&options](std::istream& in, const std::string& name) {
     int number = 0;
     for (std::string line; std::getline(in, line);) {
+      if (number == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // what some editors begin a file with
       options.commands.push_back(line);
       options.places.resize(options.commands.size());
       options.places.back() = name + ":" + std::to_string(++number);

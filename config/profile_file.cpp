@@ -311,6 +311,10 @@ Result<Profile> read(Document document, const fs::path& file) {
   if (!std::is_sorted(p.output.picture_times_s.begin(), p.output.picture_times_s.end()))
     output.reject("picture_times_s", "in growing order", "sort the times");
   p.output.record_frames = output.get_bool("record_frames", p.output.record_frames);
+  using Codec = OutputSettings::Codec;
+  p.output.codec =
+      output.get_choice("codec", p.output.codec,
+                        {{"h264", Codec::h264}, {"mjpeg", Codec::mjpeg}, {"ffv1", Codec::ffv1}, {"png", Codec::png}});
   p.output.keep_sessions = output.get_integer("keep_sessions", p.output.keep_sessions, 1, 100'000);
   p.output.keep_gb = output.get_number("keep_gb", p.output.keep_gb, between(0, 1e6));
   if (p.output.video && p.render.presenter == RenderSettings::Presenter::none)

@@ -5,6 +5,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cmath>
 #include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -193,8 +194,10 @@ std::string report_table(const Report& r, const std::vector<CameraModel>& camera
     out += fmt::format("held-out views        {:.3f} px, {:.3f} mm at the working distance of {:.0f} mm\n",
                        r.held_out_rms_px, r.held_out_mm, r.working_distance_mm);
   if (rig) {
-    out += fmt::format("tip, from calibration {:.0f} um RMS over the working volume, {:.0f} um at worst\n",
-                       1000 * r.tip_sigma_mm, 1000 * r.tip_sigma_worst_mm);
+    out += std::isnan(r.tip_sigma_mm)
+               ? std::string("tip, from calibration -, the views do not tell\n")
+               : fmt::format("tip, from calibration {:.0f} um RMS over the working volume, {:.0f} um at worst\n",
+                             1000 * r.tip_sigma_mm, 1000 * r.tip_sigma_worst_mm);
     if (r.has_last)
       out += fmt::format(
           "since the last        a tip moves by {:.0f} um RMS, {:.0f} um at worst; {:.0f} um of it is change of "

@@ -133,8 +133,10 @@ Result<void> write_picture(const std::filesystem::path& path, const Report& repo
                      report.sigma_px, report.held_out_rms_px, report.held_out_mm),
          15, simulate::kInk);
   d.text({kMargin, 80},
-         fmt::format("uncertainty at the working distance ({:.0f} mm): {:.0f} um, {:.0f} um at worst",
-                     report.working_distance_mm, 1000 * report.tip_sigma_mm, 1000 * report.tip_sigma_worst_mm),
+         std::isnan(report.tip_sigma_mm)
+             ? std::string("uncertainty of a tip: the views do not tell")
+             : fmt::format("uncertainty at the working distance ({:.0f} mm): {:.0f} um, {:.0f} um at worst",
+                           report.working_distance_mm, 1000 * report.tip_sigma_mm, 1000 * report.tip_sigma_worst_mm),
          15, simulate::kInk);
   for (std::size_t c = 0; c < n; ++c)
     draw_camera(d,

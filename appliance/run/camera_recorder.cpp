@@ -6,8 +6,15 @@
 namespace ligature::appliance {
 
 Result<std::unique_ptr<CameraRecorder>> CameraRecorder::create(Pipeline& pipeline, const drivers::Rig& rig,
-                                                               const std::filesystem::path& directory, double rate_hz) {
+                                                               const std::filesystem::path& directory, double rate_hz,
+                                                               config::OutputSettings::Codec codec) {
+  using Codec = config::OutputSettings::Codec;
+  using drivers::RecordingCodec;
   drivers::RecorderParams params;
+  params.codec = codec == Codec::mjpeg  ? RecordingCodec::mjpeg
+                 : codec == Codec::ffv1 ? RecordingCodec::ffv1
+                 : codec == Codec::png  ? RecordingCodec::png
+                                        : RecordingCodec::h264;
   params.rate_hz = rate_hz;
   auto recorder = drivers::FrameRecorder::create(directory, params);
   if (!recorder) return unexpected(recorder.error());

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "appliance/run/pipeline.hpp"
+#include "config/profile_file.hpp"
 #include "drivers/camera/recorder.hpp"
 #include "drivers/rig.hpp"
 
@@ -17,7 +18,8 @@ class CameraRecorder {
  public:
   /// Makes the folder and takes the memory of the links' slots. Errors: usage when it holds a recording already.
   static Result<std::unique_ptr<CameraRecorder>> create(Pipeline& pipeline, const drivers::Rig& rig,
-                                                        const std::filesystem::path& directory, double rate_hz);
+                                                        const std::filesystem::path& directory, double rate_hz,
+                                                        config::OutputSettings::Codec codec);
   /// Until every camera's link is closed.
   void run();
   // anybody

@@ -62,11 +62,12 @@ Result<config::FaultSettings> parse_fault(const std::string& text) {
   if (next >= parts.size() || !number(parts[next++], fault.from_s)) return wrong("FROM_S must be a time in seconds");
   if (next < parts.size() && (!number(parts[next++], fault.until_s) || fault.until_s <= fault.from_s))
     return wrong("UNTIL_S must be a time after FROM_S");
-  if (next < parts.size() && (!number(parts[next++], fault.delay_ms) || fault.delay_ms > 1000))
-    return wrong("DELAY_MS must be 0..1000");
+  const bool delays = fault.kind == Kind::frame_late || fault.kind == Kind::physics_overrun;
+  if (delays && next == parts.size()) return wrong("DELAY_MS is missing");
+  if (next < parts.size() &&
+      (!number(parts[next++], fault.delay_ms) || fault.delay_ms > 1000 || (delays && fault.delay_ms == 0)))
+    return wrong("DELAY_MS must be above 0, up to 1000");
   if (next < parts.size()) return wrong("too many parts");
-  if (fault.delay_ms == 0 && (fault.kind == Kind::frame_late || fault.kind == Kind::physics_overrun))
-    fault.delay_ms = 8;
   return fault;
 }
 

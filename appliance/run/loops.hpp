@@ -67,6 +67,8 @@ class TrackingLoop {
   TrackStatus status(std::size_t instrument) const { return status_[instrument].load(std::memory_order_relaxed); }
   /// How camera c's images lay to the middle of their triggers, averaged [ns]; 0 before the first.
   double skew_ns(std::size_t camera) const { return skew_of_[camera].load(std::memory_order_relaxed); }
+  /// Images of camera c that came when their trigger was over: the time-out is shorter than cameras deliver apart.
+  std::uint64_t late(std::size_t camera) const { return late_of_[camera].load(std::memory_order_relaxed); }
   /// Images of camera c that were too far from the others.
   std::uint64_t refused(std::size_t camera) const { return refused_of_[camera].load(std::memory_order_relaxed); }
   std::uint64_t compensated() const { return compensated_.load(std::memory_order_relaxed); }  ///< triggers
@@ -107,7 +109,8 @@ class TrackingLoop {
   std::array<std::uint32_t, kCameras> refusal_streak_{};
   watchdog::Histogram skews_;
   std::array<std::atomic<double>, kCameras> skew_of_{};
-  std::array<std::atomic<std::uint64_t>, kCameras> refused_of_{};
+  std::array<std::atomic<std::uint64_t>, kCameras> refused_of_{}, late_of_{};
+  std::array<std::uint64_t, kCameras> late_before_{};  // when an image of it was last used
   std::atomic<std::uint64_t> compensated_{0};
   std::array<std::atomic<std::uint64_t>, 3> counts_{};
   std::array<std::atomic<std::uint64_t>, kInstruments> tracked_of_{};

@@ -59,6 +59,7 @@ struct LoopFaults {
 struct LoopEvent {
   enum class Kind : std::uint8_t {
     camera_lost,  ///< index = camera; no image for kLostAfter triggers
+    camera_late,  ///< index = camera, value = how many so far; its images came when their triggers were over
     camera_back,
     camera_blind,  ///< index = camera; its images show no marker, others do
     camera_sees,

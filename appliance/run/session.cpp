@@ -153,6 +153,12 @@ std::string describe(const LoopEvent& event) {
   switch (event.kind) {
     case Kind::camera_lost:
       return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
+    case Kind::camera_late:
+      return fmt::format(
+          "camera C{} left out: its images come later than tracking.timeout_ms after the first of their trigger "
+          "({:.0f} so "
+          "far): allow more, or look what keeps the cores busy",
+          event.index, event.value);
     case Kind::camera_back:
       return fmt::format("camera C{} is back", event.index);
     case Kind::camera_blind:
@@ -315,6 +321,14 @@ Result<void> Session::make_parts() {
           std::filesystem::weakly_canonical(options_.out, ignored))
     return usage_error(fmt::format("--record {}: is the folder of --out, must be another: both write a frames.csv",
                                    options_.record.string()));
+  if (!options_.out.empty()) {
+    if (const std::string held = drivers::recording_in(options_.out); !held.empty())
+      return usage_error(fmt::format("--out {}: holds a recording ({}), whose frames.csv would be lost: name another",
+                                     options_.out.string(), held));
+    if (std::filesystem::equivalent(options_.out / "rig.toml", setup_.profile.rig, ignored))
+      return usage_error(fmt::format(
+          "--out {}: holds the profile's rig file, which would be written over: name another", options_.out.string()));
+  }
   auto instance = options_.instance_lock.empty() ? doctor::InstanceLock::acquire()
                                                  : doctor::InstanceLock::acquire(options_.instance_lock);
   if (!instance) return unexpected(instance.error());
@@ -382,7 +396,8 @@ Result<void> Session::make_parts() {
     exercise_ = std::make_unique<ExerciseWatch>(*goal, *render_, s.scenes.size() > 1);
 
   if (record) {  // first: a folder that cannot be used must not cost the session that --out still holds
-    auto recorder = CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz);
+    auto recorder =
+        CameraRecorder::create(*pipeline_, setup_.rig, options_.record, opened->rate_hz, setup_.profile.output.codec);
     if (!recorder) return unexpected(recorder.error());
     recorder_ = std::move(*recorder);
   }
@@ -415,6 +430,7 @@ Result<void> Session::make_outputs() {
     log_file = options_.out / "ligature.log";
     // Another appliance that begins in the same place removes old sessions, not this one.
     if (auto hold = FolderHold::share(options_.out)) folder_ = std::move(*hold);
+    forget_session_before(options_.out);
     const std::string samples = options_.out / "samples.csv", frames = options_.out / "frames.csv";
     if (auto opened = sample_log_.open(samples); !opened) return opened;
     if (auto opened = frame_log_.open(frames); !opened) return opened;
@@ -784,6 +800,7 @@ void Session::look_after_shell(std::int64_t now_ns) {
   status.realtime = pipeline_->realtime();
   status.picture = renderer_line_;
   status.presented = render_->presented();
+  status.scenarios = setup_.scenarios.size();
   status.events = log_->events().size();
   status.steps = physics_->steps();
   status.latency_ms_p50 = 1e-6 * static_cast<double>(latency_.percentile_ns(0.5));
@@ -868,11 +885,12 @@ void Session::serve() {
 json Session::make_report() {
   const auto ms = [](std::int64_t ns) { return std::round(static_cast<double>(ns) * 1e-3) * 1e-3; };
   const PhysicsLoop::Totals& totals = physics_->totals();
-  json captured = json::array(), dropped = json::array(), events = json::array();
+  json captured = json::array(), dropped = json::array(), late = json::array(), events = json::array();
   for (const auto& camera : cameras_) {
     captured.push_back(camera->captured());
     dropped.push_back(camera->dropped());
   }
+  for (std::size_t c = 0; c < kCameras; ++c) late.push_back(tracking_->late(c));
   // In their order: each thread's are read when the service thread comes round.
   std::vector<SessionEvent> in_order = log_->events();
   std::ranges::stable_sort(in_order, {}, &SessionEvent::time_s);
@@ -885,7 +903,8 @@ json Session::make_report() {
   report["duration_s"] = now_s();
   report["steps"] = physics_->steps();
   report["state_hash"] = fmt::format("{:016x}", totals.state_hash);
-  report["frames"] = {{"captured", captured}, {"dropped", dropped}, {"presented", render_->presented()}};
+  report["frames"] = {
+      {"captured", captured}, {"dropped", dropped}, {"late", late}, {"presented", render_->presented()}};
   report["tracking"] = {{"tracked", tracking_->count(TrackStatus::tracked)},
                         {"predicted", tracking_->count(TrackStatus::predicted)},
                         {"lost", tracking_->count(TrackStatus::lost)}};

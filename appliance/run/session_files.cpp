@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "appliance/version.hpp"
 #include "config/atomic_file.hpp"
@@ -43,6 +44,18 @@ Result<void> write_session_files(const std::filesystem::path& directory, const c
   session["state_hash"] = fmt::format("{:016x}", summary.state_hash);
   if (auto saved = config::save_rig(directory / "rig.toml", rig); !saved) return saved;
   return config::write_file_atomically(directory / "session.json", dump(session) + "\n");
+}
+
+void forget_session_before(const std::filesystem::path& directory) {
+  std::error_code wrong;
+  if (!std::filesystem::exists(directory / "session.json", wrong)) return;
+  std::vector<std::filesystem::path> old;
+  for (std::filesystem::directory_iterator it(directory, wrong), end; !wrong && it != end; it.increment(wrong)) {
+    const std::string name = it->path().filename();
+    const bool still = name.starts_with("stereo_") && (name.ends_with("s.png") || name == "stereo_last.png");
+    if (still || name == "stereo.mp4" || name == "exercise.png" || name == "report.json") old.push_back(it->path());
+  }
+  for (const std::filesystem::path& file : old) std::filesystem::remove(file, wrong);
 }
 
 Result<void> FrameLogWriter::open(const std::string& path) {

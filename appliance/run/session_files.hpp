@@ -33,6 +33,10 @@ struct SessionSummary {
 Result<void> write_session_files(const std::filesystem::path& directory, const config::Profile& profile,
                                  const drivers::Rig& rig, const SessionSummary& summary);
 
+/// Removes the pictures and the report of a session that ended in this folder: beside the files of the next they would
+/// be taken for its own. Other files stay, and so do all where no session was.
+void forget_session_before(const std::filesystem::path& directory);
+
 class FrameLogWriter {
  public:
   FrameLogWriter() = default;

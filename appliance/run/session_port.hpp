@@ -50,6 +50,7 @@ struct SessionStatus {
   std::array<std::uint64_t, kInstruments> tracked{};  ///< triggers
   std::string threads_json;                           ///< as in report.json
   std::string exercise_text, exercise_json;           ///< empty: the scene has none
+  std::size_t scenarios = 1;                          ///< that the profile names, [[next]] ones counted
   std::string watchdog_table;                         ///< for people
 };
 

@@ -103,6 +103,8 @@ void TrackingLoop::run_realtime() noexcept {
       // An image of a camera that was lost, even one too late for its trigger: the next trigger waits for it again.
       if (link->fetch()) {
         match(c);
+        if (const bool image = link->front().markers.image; image && matched_[c] && trigger_of_[c] < next)
+          late_of_[c].fetch_add(1, std::memory_order_relaxed);
         if (missed_[c] >= kLostAfter) missed_[c] = kLostAfter - 1;
       }
       const bool drained = link->drained();
@@ -233,7 +235,11 @@ void TrackingLoop::note_camera(std::size_t c, bool image, std::int64_t time_ns) 
   const auto index = static_cast<std::uint8_t>(c);
   missed_[c] = image ? 0 : missed_[c] + 1;
   if (image && lost_[c]) pipeline_.tracking_events.push({Kind::camera_back, index, time_ns});
-  if (!lost_[c] && missed_[c] == kLostAfter) pipeline_.tracking_events.push({Kind::camera_lost, index, time_ns});
+  const std::uint64_t late = late_of_[c].load(std::memory_order_relaxed);
+  if (!lost_[c] && missed_[c] == kLostAfter)
+    pipeline_.tracking_events.push(
+        {late > late_before_[c] ? Kind::camera_late : Kind::camera_lost, index, time_ns, static_cast<double>(late)});
+  if (image) late_before_[c] = late;
   lost_[c] = !image && (lost_[c] || missed_[c] >= kLostAfter);
 }
 

@@ -328,6 +328,8 @@ Result<void> Station::control(const std::string& name) {
   if (!which) return usage_error(name + ": no control of an exercise");
   const std::lock_guard lock(mutex_);
   if (!runs_) return unavailable("no session runs: " + why_);
+  if (*which == Control::next && status_ && status_->scenarios < 2)
+    return unavailable("there is no next exercise: the profile names one scenario, [[next]] would name more");
   if (controls_.size() >= kMostWaiting) return unavailable("the session does not take controls: try again");
   controls_.push_back(*which);
   return {};

@@ -81,7 +81,8 @@ std::vector<std::string> TrackReport::warnings() const {
   for (const Camera& camera : cameras_) {
     if (camera.images == 0)
       lines.push_back(fmt::format(
-          "{0}: no image could be read, neither {0}/000000.png, ... nor {0}.mkv, .mp4, .avi: tracked without it",
+          "{0}: no image could be read: {0}/000000.png, ... or {0}.mkv, .mp4, .avi are missing, damaged, or have no "
+          "time in frames.csv: tracked without it",
           camera.name));
     else if (camera.missing > 0)
       lines.push_back(
@@ -106,10 +107,11 @@ std::vector<std::string> TrackReport::warnings() const {
     else if (tracked == 0)
       lines.push_back(fmt::format("{}: never tracked: its three colours were never seen by two cameras each", of.name));
     else if (const double median = quantile(of.residual_px, 0.5); median > kDoubtfulResidual_px)
-      lines.push_back(
-          fmt::format("{}: the residual is {:.2f} px in the median, must be below {} px: is {} the rig file of "
-                      "these cameras, and has none been moved since?",
-                      of.name, median, kDoubtfulResidual_px, rig_file_));
+      lines.push_back(fmt::format(
+          "{}: the residual is {:.2f} px in the median, must be below {} px: {}is {} the rig file of "
+          "these cameras, and has none been moved since?",
+          of.name, median, kDoubtfulResidual_px,
+          skew_ms_max_ > kShownSkew_ms ? "if it is not that images lie apart in time (below), " : "", rig_file_));
   }
   if (skew_ms_max_ > kShownSkew_ms)
     lines.push_back(fmt::format(

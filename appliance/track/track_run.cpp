@@ -101,6 +101,8 @@ Result<void> prepare(const fs::path& out, const TrackOptions& options) {
   const fs::path folder = out.has_parent_path() ? out.parent_path() : fs::path(".");
   std::error_code wrong;
   fs::create_directories(folder, wrong);
+  if (!fs::is_directory(folder))
+    return usage_error(folder.string() + ": is no folder and cannot be made one: give another file for the table");
   if (fs::is_directory(out)) return usage_error(out.string() + ": is a folder, must be a file: give FOLDER/poses.csv");
   if (access((fs::exists(out) ? out : folder).c_str(), W_OK) != 0)
     return usage_error(fmt::format("{}: cannot be written: {}: give another file", out.string(), std::strerror(errno)));
@@ -186,8 +188,8 @@ Result<TrackOutcome> track(const TrackOptions& options) {
   for (const std::string& line : report.warnings()) outcome.complaint += line + '\n';
   for (std::size_t c = 0; c < kCameras && !interrupted; ++c)
     if (in.cameras[c]->more())
-      outcome.complaint += fmt::format(
-          "C{}: its video holds more images than frames.csv names: images may have got the times of others\n", c);
+      outcome.complaint +=
+          fmt::format("C{}: holds images that frames.csv does not name: others may have got their times\n", c);
   if (interrupted) outcome.complaint += "interrupted: the table ends with the last frame tracked\n";
   outcome.exit_code = interrupted || !report.all_tracked() ? 1 : 0;
   summary["outputs"] = nlohmann::ordered_json::array();

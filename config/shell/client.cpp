@@ -246,6 +246,8 @@ class Client {
         else
           print(text);
       } else if (type == "end") {
+        if (const std::string ended = text_in(*frame, "status"); status == "ok" && !ended.empty() && !stopped)
+          record["status"] = status = ended;
         break;
       }
     }

@@ -214,6 +214,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     const Answer a = session_->run(line);
     const json data = json::parse(a.json, nullptr, false);
     live_ = a.leave ? nullptr : a.live;
+    verdict_ = a.verdict;
     send({{"type", "answer"},
           {"status", name_of(a.status)},
           {"text", a.text},
@@ -245,7 +246,8 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
     if (!live_) return;
     live_ = nullptr;
     later_.cancel();
-    send({{"type", "end"}, {"prompt", session_->prompt()}});
+    const auto status = verdict_ ? verdict_() : Answer::Status::ok;
+    send({{"type", "end"}, {"status", name_of(status)}, {"prompt", session_->prompt()}});
   }
 
   void keep_awake() {
@@ -296,6 +298,7 @@ class Server::State::Connection : public std::enable_shared_from_this<Connection
   std::size_t skipped_ = 0, queued_ = 0;
   std::deque<std::string> queue_;
   std::function<std::optional<Answer>()> live_;
+  std::function<Answer::Status()> verdict_;
   double tokens_;
   SteadyClock::time_point refilled_;
   bool reading_ = false, ended_ = false, leaving_ = false, closed_ = false;

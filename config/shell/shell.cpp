@@ -28,19 +28,19 @@ if [ $code -le 1 ]; then mv -- "$1.part" "$1"; else rm -f -- "$1.part"; exit $co
 constexpr std::size_t kDoors = 4096;
 
 Answer say_ok(std::string text, const json& data = nullptr) {
-  return {Status::ok, std::move(text), data.dump(-1, ' ', false, json::error_handler_t::replace), false, {}};
+  return {Status::ok, std::move(text), data.dump(-1, ' ', false, json::error_handler_t::replace), false, {}, {}};
 }
 Answer wrong(std::string text) {
-  return {Status::error, std::move(text), "null", false, {}};
+  return {Status::error, std::move(text), "null", false, {}, {}};
 }
 Answer refused(std::string text) {
-  return {Status::refused, std::move(text), "null", false, {}};
+  return {Status::refused, std::move(text), "null", false, {}, {}};
 }
 Answer of_error(const Error& error) {
-  return {error.kind == Error::Kind::usage ? Status::error : Status::failed, error.message, "null", false, {}};
+  return {error.kind == Error::Kind::usage ? Status::error : Status::failed, error.message, "null", false, {}, {}};
 }
 Answer of_view(const View& view) {
-  return {Status::ok, view.text, view.json, false, {}};
+  return {Status::ok, view.text, view.json, false, {}, {}};
 }
 /// The same again, twice a second.
 Answer repeated(std::function<View()> look) {
@@ -439,8 +439,12 @@ Answer Session::run(std::string_view line) {
     const Role least = reading.parsed->rule->least;
     changes = least > Role::viewer;
     if (changes && !shell_.audit_.good())
-      answer = {
-          Status::failed, "the audit cannot be written, so nothing may be changed: free some space", "null", false, {}};
+      answer = {Status::failed,
+                "the audit cannot be written, so nothing may be changed: free some space",
+                "null",
+                false,
+                {},
+                {}};
     else
       answer = execute(*reading.parsed);
   }
@@ -470,7 +474,7 @@ Answer Session::change(Part part, Tree tree, const std::string& key, bool refuse
     for (const auto& problem : judgement.problems)
       if (problem.part == part && problem.key == key) return wrong(problem.message);
   std::string others;  // what somebody left there would be committed along
-  if (shell_.editor_ == 0 && store.changed() && store.candidate().user != peer_.user)
+  if (shell_.editor_ == 0 && store.changed())
     others = "the candidate holds changes by " + store.candidate().user + " of " + store.candidate().time +
              " already: see `compare`, or `discard` them first\n";
   if (auto prepared = store.prepare(texts, peer_.user); !prepared) return of_error(prepared.error());
@@ -548,6 +552,10 @@ Answer Session::commit(const Parsed& parsed) {
     return wrong("nothing is committed: " + accepted.error().message);
   const Texts before = store.running();
   const auto waited = store.pending();
+  std::string left;  // by a session that is gone, and nobody said so in this one
+  if (shell_.editor_ == 0 && store.changed())
+    left = "; it has the changes that " + store.candidate().user + " left in the candidate at " +
+           store.candidate().time + ": see `compare 1`";
   auto made = store.commit(peer_.user, comment ? comment->text : "", minutes ? static_cast<int>(minutes->number) : 0);
   if (!made) return of_error(made.error());
   shell_.editor_ = 0;
@@ -556,6 +564,7 @@ Answer Session::commit(const Parsed& parsed) {
     text += "; it goes back in " + std::to_string(minutes->number) + " min unless confirmed by another `commit`";
   else if (waited)
     text += ", and confirms commit " + std::to_string(waited->commit);
+  text += left;
   const std::string what = shell_.effects(before, store.running(), judgement);
   if (!what.empty()) text += "\n" + what;
   shell_.say("commit " + std::to_string(made->number) + " by " + peer_.user +
@@ -897,6 +906,10 @@ Answer Session::execute(const Parsed& parsed) {
         const std::string text = look(seen, progress);
         if (!now->over() || !text.empty()) return say_ok(text);
         return std::nullopt;
+      };
+      a.verdict = [shell, number] {
+        const Job* now = shell->jobs_.find(number);
+        return now && now->over() && now->state != Job::State::done ? Status::failed : Status::ok;
       };
       return a;
     }

@@ -35,6 +35,8 @@ struct Answer {
   bool leave = false;         ///< the session ends
   /// Goes on: called twice a second until it answers nothing or somebody stops it.
   std::function<std::optional<Answer>()> live;
+  /// What its end says: asked once, when `live` has ended.
+  std::function<Status()> verdict;
 };
 const char* name_of(Answer::Status status);
 

@@ -457,6 +457,8 @@ Result<std::vector<std::string>> cameras_of(const RigJob& job) {
       return usage_error("camera '" + names[i] + "' is named twice");
   }
   if (names.size() < 2) return usage_error("a rig needs at least two cameras: for one use `calibrate intrinsics`");
+  if (job.origin.starts_with('-') || job.origin.starts_with('+'))
+    return usage_error("--origin " + job.origin + ": must be a frame's number or its picture's name");
   if (job.hold_intrinsics && !job.intrinsics) return usage_error("lenses can only be held with --intrinsics RIG.toml");
   if (job.intrinsics)
     for (const std::string& name : names)
@@ -597,9 +599,10 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
   if (!origin.empty()) {
     const auto has = [&](const View& v) { return v.frame == origin; };
     if (std::none_of(pictures.views.begin(), pictures.views.end(), has)) {
-      std::string why = "there is no such frame";
+      std::string why;
       for (const ViewReport& r : pictures.reports)
         if (r.frame == origin) why = r.camera + ": " + r.reason;
+      if (why.empty()) return usage_error("--origin " + job.origin + ": there is no such frame");
       return failure("--origin " + job.origin + ": no camera sees the board in that frame: " + why);
     }
   }
@@ -809,7 +812,7 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
   const auto volume = grid_of(job.settings.volume_middle_R, job.settings.volume_size_mm, kVolumePoints);
   if (covariance.size() > 0) {
     const TipSigma tip = tip_sigma(work.bundle, cameras, info, covariance, volume, gauge != Gauge::board);
-    report.tip_sigma_mm = tip.rms_mm, report.tip_sigma_worst_mm = tip.worst_mm;
+    if (tip.seen > 0) report.tip_sigma_mm = tip.rms_mm, report.tip_sigma_worst_mm = tip.worst_mm;
     if (tip.seen == 0)
       report.failures.push_back(
           "no two cameras see the working volume: is R where it should be? Lay the board on the floor "

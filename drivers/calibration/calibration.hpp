@@ -15,6 +15,7 @@
 #include <array>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -120,8 +121,9 @@ struct Report {
   double rms_px = 0, held_out_rms_px = 0;
   double held_out_mm = 0;  ///< corners of held-out boards, triangulated, against the board: 3-D RMS
   double working_distance_mm = 0;
-  double tip_sigma_mm = 0;  ///< 3-D RMS over the working volume (rig); sideways at the working distance (intrinsics)
-  double tip_sigma_worst_mm = 0;  ///< where it is largest
+  /// 3-D RMS over the working volume (rig); sideways at the working distance (intrinsics); NaN: the views do not tell
+  double tip_sigma_mm = std::numeric_limits<double>::quiet_NaN();
+  double tip_sigma_worst_mm = std::numeric_limits<double>::quiet_NaN();  ///< where it is largest
   bool has_last = false;
   double drift_tip_mm = 0;  ///< how far a tip moves against the last calibration, RMS over the working volume
   double drift_tip_worst_mm = 0;

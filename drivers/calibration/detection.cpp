@@ -474,9 +474,11 @@ Detection BoardDetector::detect(const cv::Mat& image) {
     if (grey.cols < 64 || grey.rows < 64)
       d = rejected(Reject::no_board, "too small for a board: " + size_text(grey.cols, grey.rows) + " pixels");
     else if (deviation[0] < kLeastContrast)
-      d = rejected(Reject::blank, mean[0] < 40    ? "dark all over: more light, or a longer exposure"
-                                  : mean[0] > 215 ? "bright all over: less light, or a shorter exposure"
-                                                  : "of one grey all over: nothing to be seen in it");
+      d = rejected(Reject::blank,
+                   mean[0] < 40
+                       ? "dark all over: more light, a longer exposure, or, of 12 bits in 16, values up to 65535"
+                   : mean[0] > 215 ? "bright all over: less light, or a shorter exposure"
+                                   : "of one grey all over: nothing to be seen in it");
     else
       d = board_.kind == Board::Kind::charuco ? detect_charuco(grey) : detect_checkerboard(grey);
   } catch (const std::exception& wrong) {  // the image library's own complaint about one image

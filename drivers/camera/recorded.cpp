@@ -5,8 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <numeric>
 #include <opencv2/imgcodecs.hpp>
 #include <opencv2/videoio.hpp>
+#include <utility>
 
 #include "drivers/text.hpp"
 
@@ -28,10 +30,10 @@ std::string image_file(const fs::path& folder, std::uint64_t frame) {
   return (folder / name).string();
 }
 
-/// One past the highest image number in a folder; other files are nobody's business, and neither are numbers beyond
-/// seven digits (a day and a half at 60 Hz), for which the index would take all memory.
-std::uint64_t image_count(const fs::path& folder) {
-  std::uint64_t count = 0;
+/// Numbers of a folder's images; other files are nobody's business, and neither are numbers beyond seven digits (a day
+/// and a half at 60 Hz), for which the index would take all memory.
+template <typename F>
+void for_each_image(const fs::path& folder, F&& f) {
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
     const fs::path& file = it->path();
@@ -39,15 +41,46 @@ std::uint64_t image_count(const fs::path& folder) {
     if (file.extension() != ".png" || stem.empty() || stem.size() > 7 ||
         !std::all_of(stem.begin(), stem.end(), [](char c) { return c >= '0' && c <= '9'; }))
       continue;
-    count = std::max<std::uint64_t>(count, std::stoull(stem) + 1);
+    f(std::uint64_t{std::stoull(stem)});
   }
+}
+
+/// One past the highest image number in a folder.
+std::uint64_t image_count(const fs::path& folder) {
+  std::uint64_t count = 0;
+  for_each_image(folder, [&](std::uint64_t number) { count = std::max(count, number + 1); });
   return count;
 }
 
-std::optional<fs::path> find_video(const fs::path& dir, std::size_t camera) {
-  for (const char* ending : kVideoEndings)
-    if (fs::path file = dir / (camera_name(camera) + ending); fs::is_regular_file(file)) return file;
-  return {};
+/// Its folder or video, empty where it has neither. Errors (usage): more than one, any of which may be the right one.
+Result<fs::path> images_of(const fs::path& dir, std::size_t camera) {
+  const std::string name = camera_name(camera);
+  fs::path found;
+  if (fs::is_directory(dir / name)) found = dir / name;
+  for (const char* ending : kVideoEndings) {
+    const fs::path file = dir / (name + ending);
+    if (!fs::is_regular_file(file)) continue;
+    if (!found.empty())
+      return usage_error(dir.string() + ": holds both " + found.filename().string() + " and " +
+                         file.filename().string() + " of one camera: move the one that is not to be read elsewhere");
+    found = file;
+  }
+  return found;
+}
+
+/// Which camera's times stand in each column after the second. Errors: what is wrong with the header.
+Result<std::array<std::size_t, kCameras>> columns_of(const std::vector<std::string_view>& header) {
+  std::array<std::size_t, kCameras> camera{};
+  std::array<bool, kCameras> named{};
+  if (header[1] != "t_s") return usage_error("the second column is '" + std::string(header[1]) + "', must be t_s");
+  for (std::size_t k = 0; k + 2 < header.size(); ++k) {
+    std::size_t c = 0;
+    while (c < kCameras && header[2 + k] != "t_" + camera_name(c) + "_s") ++c;
+    if (c == kCameras || std::exchange(named[c], true))
+      return usage_error("column '" + std::string(header[2 + k]) + "', must be t_C0_s ... t_C3_s, each once");
+    camera[k] = c;
+  }
+  return camera;
 }
 
 std::int64_t at_default_rate(std::uint64_t frame) {
@@ -108,9 +141,22 @@ class FolderSource final : public IndexedSource {
  public:
   FolderSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, fs::path folder,
                std::optional<ImageSize> expected)
-      : IndexedSource(camera, std::move(index)), folder_(std::move(folder)), expected_(expected) {}
+      : IndexedSource(camera, index), index_(std::move(index)), folder_(std::move(folder)), expected_(expected) {}
 
  private:
+  bool more() noexcept override {
+    try {
+      bool unnamed = false;
+      for_each_image(folder_, [&](std::uint64_t number) {
+        const auto at = std::lower_bound(index_->triggers.begin(), index_->triggers.end(), number,
+                                         [](const auto& trigger, std::uint64_t n) { return trigger.frame < n; });
+        unnamed = unnamed || at == index_->triggers.end() || at->frame != number;
+      });
+      return unnamed;
+    } catch (...) {
+      return false;
+    }
+  }
   bool read(Frame& frame, std::uint64_t number) override {
     const std::string file = image_file(folder_, number);
     if (!fs::exists(file)) return false;
@@ -122,6 +168,7 @@ class FolderSource final : public IndexedSource {
     return true;
   }
 
+  std::shared_ptr<const RecordingIndex> index_;
   fs::path folder_;
   std::optional<ImageSize> expected_;
 };
@@ -164,6 +211,16 @@ class VideoSource final : public IndexedSource {
 
 }  // namespace
 
+std::string recording_in(const std::string& dir) {
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const std::string name = camera_name(c);
+    if (fs::exists(fs::path(dir) / name)) return name;
+    for (const char* ending : kVideoEndings)
+      if (fs::exists(fs::path(dir) / (name + ending))) return name + ending;
+  }
+  return {};
+}
+
 Result<RecordingIndex> load_recording_index(const std::string& dir) {
   if (!fs::is_directory(dir)) return usage_error(dir + ": no such directory: give a folder holding C0 ... C3");
   RecordingIndex index;
@@ -172,9 +229,13 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
     std::uint64_t count = 0;
     bool any_video = false;
     for (std::size_t c = 0; c < kCameras; ++c) {
-      any_video |= find_video(dir, c).has_value();
-      if (fs::is_directory(fs::path(dir) / camera_name(c)))
-        count = std::max(count, image_count(fs::path(dir) / camera_name(c)));
+      const Result<fs::path> images = images_of(dir, c);
+      if (!images) return unexpected(images.error());
+      if (images->empty()) continue;
+      if (fs::is_directory(*images))
+        count = std::max(count, image_count(*images));
+      else
+        any_video = true;
     }
     if (count > 0 || !any_video)
       for (std::uint64_t k = 0; k < count; ++k) {
@@ -189,6 +250,8 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
   if (!in) return usage_error(file + ": cannot be read: check its permissions");
   index.from_file = true;
   std::size_t columns = 0;
+  std::array<std::size_t, kCameras> camera_of{};
+  std::iota(camera_of.begin(), camera_of.end(), std::size_t{0});
   std::string line;
   for (int number = 1; std::getline(in, line); ++number) {
     if (number == 1 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);  // what some editors begin a file with
@@ -201,7 +264,12 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
       columns = cells.size();
       if (columns != 2 && columns != 2 + kCameras)
         return wrong(std::to_string(columns) + " columns, must be 2 (frame,t_s) or 6 (frame,t_s,t_C0_s,...,t_C3_s)");
-      if (cells[0] == "frame") continue;
+      if (cells[0] == "frame") {
+        const auto named = columns_of(cells);
+        if (!named) return wrong(named.error().message);
+        camera_of = *named;
+        continue;
+      }
     }
     if (cells.size() != columns)
       return wrong(std::to_string(cells.size()) + " columns, the lines above have " + std::to_string(columns));
@@ -219,12 +287,13 @@ Result<RecordingIndex> load_recording_index(const std::string& dir) {
     if (!time(cells[1], trigger.t_ns))
       return wrong("t_s is '" + std::string(cells[1]) + "', must be a time in seconds, within 1e9 of 0");
     trigger.mid_exposure_ns.fill(trigger.t_ns);
-    for (std::size_t c = 0; columns > 2 && c < kCameras; ++c) {
+    for (std::size_t k = 0; columns > 2 && k < kCameras; ++k) {
+      const std::size_t c = camera_of[k];
       std::int64_t& t = trigger.mid_exposure_ns[c];
-      if (cells[2 + c].empty())
+      if (cells[2 + k].empty())
         t = kNoImage;
-      else if (!time(cells[2 + c], t))
-        return wrong("t_" + camera_name(c) + "_s is '" + std::string(cells[2 + c]) +
+      else if (!time(cells[2 + k], t))
+        return wrong("t_" + camera_name(c) + "_s is '" + std::string(cells[2 + k]) +
                      "', must be a time in seconds, within 1e9 of 0, or empty when there is no image");
     }
     if (!index.triggers.empty() &&
@@ -242,12 +311,12 @@ Result<std::unique_ptr<FrameSource>> open_recorded(const std::string& dir, std::
                                                    std::optional<ImageSize> expected) {
   if (camera_index >= kCameras) return usage_error(dir + ": a recording has cameras 0..3");
   const std::string name = camera_name(camera_index);
-  const fs::path folder = fs::path(dir) / name;
-  if (fs::is_directory(folder))
+  const Result<fs::path> file = images_of(dir, camera_index);
+  if (!file) return unexpected(file.error());
+  if (fs::is_directory(*file))
     return std::unique_ptr<FrameSource>(
-        std::make_unique<FolderSource>(camera_index, std::move(index), folder, expected));
-  const std::optional<fs::path> file = find_video(dir, camera_index);
-  if (!file)
+        std::make_unique<FolderSource>(camera_index, std::move(index), *file, expected));
+  if (file->empty())
     return usage_error(dir + ": no images of " + name + ": need a folder " + name + " or " + name + ".mkv, .mp4, .avi");
   try {
     cv::VideoCapture video(file->string(), cv::CAP_FFMPEG);
@@ -280,7 +349,9 @@ Result<Recording> open_recording(const std::string& dir, std::optional<ImageSize
   Recording recording;
   recording.triggers = index->triggers.size();
   for (std::size_t c = 0; c < kCameras; ++c) {
-    recording.present[c] = fs::is_directory(fs::path(dir) / camera_name(c)) || find_video(dir, c).has_value();
+    const Result<fs::path> images = images_of(dir, c);
+    if (!images) return unexpected(images.error());
+    recording.present[c] = !images->empty();
     if (!recording.present[c]) {
       recording.cameras[c] = std::make_unique<AbsentCamera>(c, index);
       continue;

@@ -2,9 +2,9 @@
 /// Recorded camera frames: DIR/C0 ... C3, folders of 000000.png or one video file each, and DIR/frames.csv.
 ///
 /// frames.csv has one line per trigger: `frame,t_s` (one mid-exposure time for all cameras), or
-/// `frame,t_s,t_C0_s,...,t_C3_s` with each camera's own and an empty cell where it has no image. A video holds one
-/// image per filled cell, a folder the file FRAME.png (six digits; a file that is not there is a missing image).
-/// Without frames.csv triggers come at 60 Hz from 0.
+/// `frame,t_s,t_C0_s,...,t_C3_s` with each camera's own, in any order, and an empty cell where it has no image. A video
+/// holds one image per filled cell, a folder the file FRAME.png (six digits; a file that is not there is a missing
+/// image). Without frames.csv triggers come at 60 Hz from 0.
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -36,8 +36,11 @@ struct RecordingIndex {
                            ///< or empty when a video decides
 };
 
-/// Errors (usage, one line, FILE:LINE): wrong column count, not a number, frame or time not rising, no row.
-/// No frames.csv at all is no error.
+/// The name in DIR of a camera's images, the first that is found; empty: DIR holds no recording.
+std::string recording_in(const std::string& dir);
+
+/// Errors (usage, one line, FILE:LINE): wrong column count, columns whose names are others or come twice, not a number,
+/// frame or time not rising, no row. No frames.csv at all is no error.
 Result<RecordingIndex> load_recording_index(const std::string& dir);
 
 struct ImageSize {
@@ -46,7 +49,8 @@ struct ImageSize {
 
 /// One camera of the recording. @param expected when given, images of another size are refused (video: at open, usage
 /// error; folder: the image counts as missing).
-/// Errors: usage when DIR is not there, has neither folder nor video for this camera, or the video cannot be opened.
+/// Errors: usage when DIR is not there, has neither folder nor video for this camera or several, or the video cannot be
+/// opened.
 /// A corrupt image is `missing`; a video that ends early is `missing` for the triggers that are left, then `end`.
 Result<std::unique_ptr<FrameSource>> open_recorded(const std::string& dir, std::size_t camera_index,
                                                    std::shared_ptr<const RecordingIndex> index,

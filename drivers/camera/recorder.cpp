@@ -205,10 +205,8 @@ Result<std::unique_ptr<FrameRecorder>> FrameRecorder::create(const std::string& 
   std::error_code error;
   fs::create_directories(dir, error);
   if (!fs::is_directory(dir)) return unavailable(dir + ": cannot be made: " + error.message());
-  for (const char* name : {"frames.csv", "C0", "C1", "C2", "C3"})
-    for (const char* tail : {"", ".mkv", ".mp4", ".avi"})
-      if (fs::exists(fs::path(dir) / (std::string(name) + tail)))
-        return usage_error(dir + ": already holds " + name + tail + ": give an empty folder");
+  const std::string held = fs::exists(fs::path(dir) / "frames.csv") ? "frames.csv" : recording_in(dir);
+  if (!held.empty()) return usage_error(dir + ": already holds " + held + ": give an empty folder");
   const std::string file = (fs::path(dir) / "frames.csv").string();
   std::FILE* csv = std::fopen(file.c_str(), "w");
   if (!csv) return unavailable(file + ": cannot be written: " + std::strerror(errno));

@@ -92,6 +92,7 @@ struct Tracker::State {
     Motion motion;
     bool seen = false;  // has ever been tracked
     TrackStatus status = TrackStatus::lost;
+    bool once_tracked = false;                        // has been tracked: there is something to carry on
     ForcepsEstimate last;                             // as answered
     std::int64_t last_ns = 0;                         // newest trigger whose images had a say
     std::int64_t motion_ns = 0;                       // what the motion has been advanced to
@@ -403,7 +404,8 @@ void Tracker::State::follow(Instrument& of, InstrumentPose& out) noexcept {
   } else {
     of.status = TrackStatus::lost;
   }
-  out.status = of.doubtful ? TrackStatus::lost : of.status;
+  of.once_tracked = of.once_tracked || (!of.doubtful && of.status == TrackStatus::tracked);
+  out.status = of.doubtful || !of.once_tracked ? TrackStatus::lost : of.status;
   out.X_RT = {from_eigen(of.last.q), from_eigen(Eigen::Vector3d(of.last.p + of.slide))};
   out.opening_rad = of.last.opening;
   if (out.status != TrackStatus::lost)

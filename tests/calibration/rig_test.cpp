@@ -184,6 +184,9 @@ TEST(RigCalibration, FewViewsAreRefusedWithTheNumber) {
   RigJob nowhere = job_of(scene);
   nowhere.origin = "99";
   EXPECT_NE(rig_from(see(scene, {0.1, 0, 2}), nowhere).error().message.find("--origin 99"), std::string::npos);
+  EXPECT_EQ(rig_from(see(scene, {0.1, 0, 2}), nowhere).error().kind, Error::Kind::usage);
+  nowhere.origin = "-1";  // once taken for frame 1
+  EXPECT_EQ(rig_from(see(scene, {0.1, 0, 2}), nowhere).error().kind, Error::Kind::usage);
 }
 
 }  // namespace

@@ -297,6 +297,9 @@ TEST(Recording, BadTimesAreNamedWithFileAndLine) {
       {"frame,t_s\n0,inf\n", ":2: t_s is 'inf'"},
       {"frame,t_s,t_C0_s,t_C1_s,t_C2_s,t_C3_s\n0,0.0,,x,,\n", ":2: t_C1_s is 'x'"},
       {"frame,t_s\n", ":1: no frame listed"},
+      {"frame,t_s,t_C0_s,t_C1_s,t_C2_s,t_C2_s\n0,0.0,,,,\n", ":1: column 't_C2_s', must be"},
+      {"frame,t_s,t_C0_s,t_C1_s,t_C2_s,t_C4_s\n0,0.0,,,,\n", ":1: column 't_C4_s', must be"},
+      {"frame,time\n0,0.0\n", ":1: the second column is 'time'"},
   };
   const std::string dir = fresh_dir("bad_times");
   const std::string file = (fs::path(dir) / "frames.csv").string();
@@ -308,6 +311,42 @@ TEST(Recording, BadTimesAreNamedWithFileAndLine) {
     EXPECT_EQ(index.error().message.find(file + c.says), 0u) << index.error().message;
     EXPECT_EQ(index.error().message.find('\n'), std::string::npos);
   }
+}
+
+TEST(Recording, TimesBelongToTheCameraThatTheirColumnNames) {
+  const std::string dir = fresh_dir("columns");
+  std::ofstream(fs::path(dir) / "frames.csv") << "frame,t_s,t_C3_s,t_C2_s,t_C1_s,t_C0_s\n0,0.0,,0.002,0.001,0.004\n";
+  const auto index = load_recording_index(dir);
+  ASSERT_TRUE(index.has_value()) << index.error().message;
+  EXPECT_EQ(index->triggers[0].mid_exposure_ns,
+            (std::array<std::int64_t, kCameras>{4'000'000, 1'000'000, 2'000'000, kNoImage}));
+}
+
+TEST(Recording, PicturesThatNoLineNamesAreNoticed) {
+  const std::string dir = fresh_dir("unnamed");
+  record(dir, RecordingCodec::png, 12);
+  for (const bool lacks : {false, true}) {
+    if (lacks) fs::rename(fs::path(dir) / "C1" / "000005.png", fs::path(dir) / "C1" / "000012.png");
+    auto recording = open_recording(dir, ImageSize{64, 48});
+    ASSERT_TRUE(recording.has_value()) << recording.error().message;
+    for (std::size_t c = 0; c < kCameras; ++c) EXPECT_EQ(recording->cameras[c]->more(), lacks && c == 1) << c;
+  }
+}
+
+// Whichever was taken, the other might have been meant.
+TEST(Recording, TwoPlacesForOneCamerasImagesAreRefused) {
+  const std::string dir = fresh_dir("both");
+  record(dir, RecordingCodec::ffv1, 4);
+  ASSERT_TRUE(open_recording(dir).has_value());
+  EXPECT_EQ(recording_in(dir), "C0.mkv");
+  fs::create_directories(fs::path(dir) / "C1");
+  const auto folder = open_recording(dir);
+  ASSERT_FALSE(folder.has_value());
+  EXPECT_EQ(folder.error().kind, Error::Kind::usage);
+  EXPECT_NE(folder.error().message.find("both C1 and C1.mkv"), std::string::npos) << folder.error().message;
+  fs::remove(fs::path(dir) / "C1");
+  fs::copy_file(fs::path(dir) / "C2.mkv", fs::path(dir) / "C2.mp4");
+  EXPECT_FALSE(open_recording(dir).has_value());
 }
 
 TEST(Recording, WhatIsNotThereIsSaidInOneLine) {

@@ -83,6 +83,8 @@ TEST_F(Cli, WrongUsageIsExitTwoInOneLine) {
                                 "run --duration nan",
                                 "run --record same --out same",
                                 "run --fault blob:1",
+                                "run --fault frame_late:0:1:2",
+                                "run --fault frame_late:0:1:2:0",
                                 "run --out ''",
                                 "run --record ''",
                                 "shell -f .",

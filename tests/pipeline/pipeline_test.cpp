@@ -546,9 +546,44 @@ TEST_F(Pipeline, WhatTheCamerasSawPlaysBackThroughTheSamePipeline) {
   RunOptions again = options(config::Pace::lockstep, 1.0);
   again.profile.cameras.source = config::CameraSettings::Source::recorded;
   again.profile.cameras.directory = o.record;
+  // What is played, and what any recording holds, is not written over.
+  again.out = o.record;
+  const auto over = run_session(again);
+  ASSERT_FALSE(over);
+  EXPECT_EQ(over.error().kind, Error::Kind::usage);
+  EXPECT_NE(over.error().message.find("holds a recording (C0.mkv)"), std::string::npos) << over.error().message;
+  again.out.clear();
   const json played = run(again);
   EXPECT_EQ(played["frames"]["captured"], seen["frames"]["captured"]);
   EXPECT_GT(played["tracking"]["tracked"].get<int>(), seen["tracking"]["tracked"].get<int>() * 9 / 10);
+}
+
+TEST_F(Pipeline, ASessionInTheFolderOfOneBeforeLeavesNoneOfItsPictures) {
+  RunOptions o = options(config::Pace::lockstep, 0.3);
+  o.out = directory_ / "session";
+  o.profile.output.picture_times_s = {0.1, 0.2};
+  run(o);
+  EXPECT_TRUE(std::filesystem::exists(o.out / "stereo_last.png"));
+  std::ofstream(o.out / "notes.txt") << "kept";
+  o.profile.output.picture_times_s = {};
+  const json report = run(o);
+  for (const auto& file : std::filesystem::directory_iterator(o.out))
+    EXPECT_NE(file.path().extension(), ".png") << file.path();
+  EXPECT_TRUE(std::filesystem::exists(o.out / "notes.txt"));
+  EXPECT_TRUE(replay_session(o.out));
+}
+
+// Cameras that deliver further apart than the time-out allows are no dead ones.
+TEST_F(Pipeline, ImagesThatComeAfterTheTimeOutAreCountedAndNamedLate) {
+  RunOptions o = options(config::Pace::realtime, 2.0);
+  o.profile.tracking.timeout_ms = 1;
+  for (int camera = 1; camera < 4; ++camera)
+    o.profile.faults.push_back(fault(FaultSettings::Kind::frame_late, camera, 0.0, 10.0, 12.0 * camera));
+  const json report = run(o);
+  std::uint64_t late = 0;
+  for (const json& n : report["frames"]["late"]) late += n.get<std::uint64_t>();
+  EXPECT_GT(late, 5U) << report["frames"];
+  EXPECT_TRUE(has_event(report, "later than tracking.timeout_ms")) << report["events"];
 }
 
 // A camera that gives images, none of which shows a marker: it looks out of the box.

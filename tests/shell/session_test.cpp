@@ -350,6 +350,16 @@ TEST(ShellDoor, ConnectionsASecondAreLimited) {
   EXPECT_TRUE(bench.shell->admit(peer("vera")));
 }
 
+// Whoever comes in by `shell -c` sees no greeting: what an earlier session left must not run unsaid.
+TEST_F(ShellSession, WhatASessionLeftInTheCandidateIsToldWhenItIsCommitted) {
+  bench_.login("ada")->run("set profile microscope field_of_view_mm 12");
+  auto ada = bench_.login("ada");
+  expect(*ada, "set profile title Evening", Status::ok, "holds changes by ada");
+  expect(*ada, "commit", Status::ok, "runs");
+  bench_.login("ada")->run("set profile title Night");
+  expect(*bench_.login("ada"), "commit", Status::ok, "the changes that ada left");
+}
+
 TEST_F(ShellSession, JobsAreFollowedAndTheirResultComesIntoTheCandidate) {
   // The bench's program is echo: the job ends at once, and makes no file.
   auto tom = bench_.login("tom");
@@ -365,6 +375,8 @@ TEST_F(ShellSession, JobsAreFollowedAndTheirResultComesIntoTheCandidate) {
     ::usleep(10000);
   }
   EXPECT_NE(said.find("calibrate rig --board checkerboard:9x6:25mm --frames /tmp"), std::string::npos) << said;
+  ASSERT_TRUE(watch.verdict);
+  EXPECT_EQ(watch.verdict(), Status::ok);
   expect(*tom, "show jobs", Status::ok, "done");
   expect(*tom, "load calibration 7", Status::error);
   expect(*tom, "calibrate intrinsics C0 board b images /nowhere", Status::error, "is no folder");
