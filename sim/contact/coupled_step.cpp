@@ -967,6 +967,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
   double soft_before = 1e9, relax = 1;      // last move of soft bodies, and what part of it is made now
   double work = 0;                          // so far
   bool still = false, cut = false, worked = false;
+  bool hands_wait = false;  // for one linearisation
   int blocked = 0;
   bool among_tissue = false, met = false;
   if (settings.as_met) drag_ = knot_drag_ = kLeastDrag;
@@ -1073,7 +1074,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                     out.cone_residual <= std::max(settings.cone.residual_target, settings.step.residual_target);
     if (out.converged || last) break;
 
-    const double asked = asked_from(motion);
+    const double asked = hands_wait ? motion : asked_from(motion);
     body_motion_ = asked - motion;
     visit_rigid_surfaces([&](RigidSurface& surface) { surface.lead_to(motion, body_motion_); });
     stiffen_places(systems, strands);
@@ -1191,6 +1192,17 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       place_trial(systems, count, fraction);
       allowed = safe_fraction(strands, count, fraction, settings);
     }
+    // Of two arms that give way differently it cannot go with both: they stand still.
+    for (int round = 0; round < kMostGivingWay && hands_wait && fraction > 0 && !tools_in_way_.empty() &&
+                        allowed < kBlockedFraction * fraction;
+         ++round) {
+      for (const Stopped& w : tools_in_way_) tools_.stand(w.strand);
+      tools_.foresee();
+      give_way(strands, fraction);
+      visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
+      place_trial(systems, count, fraction);
+      allowed = safe_fraction(strands, count, fraction, settings);
+    }
     if (allowed < fraction) {
       ++out.prevented;
       fraction = allowed;
@@ -1225,9 +1237,13 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
     // What is stopped for the first time is pushed off in the next linearisation.
     if (stops_.size() == stops_before) blocked = fraction < kBlockedFraction && !out.limited ? blocked + 1 : 0;
 
+    // Tissue as near to an arm as it may come moves with it or not at all, and with one that turns it cannot exactly:
+    // for one linearisation only what the arm gives way by is left, which is alike all over it.
+    hands_wait = !hands_wait && fraction < kBlockedFraction && asked > motion && !tools_in_way_.empty();
     motion += fraction * (asked - motion);
     if (fraction == 1) motion = asked;
     tools_.advance(fraction);
+    tools_.stand_no_more();
     visit_soft([&](SoftBody& body) { body.advance(fraction); });
     visit_rigid_surfaces([&](RigidSurface& surface) { surface.advance(fraction); });
     for (std::size_t k = 0; k < count; ++k) {

@@ -98,6 +98,11 @@ class Tools {
   /// Where they were when the step began, also once finish() has ended it.
   const Vector3d* const* trial_begin() noexcept;
   void advance(double fraction) noexcept;
+  /// The tool of this strand gives way no further, nor back, until stand_no_more().
+  void stand(std::size_t strand) noexcept { tools_[active_[strand]].stands = true; }
+  void stand_no_more() noexcept {
+    for (Tool& t : tools_) t.stands = false;
+  }
   void go_back(double fraction) noexcept;
   /// Ends the step: this part of the way was made.
   void finish(double part) noexcept;
@@ -117,7 +122,8 @@ class Tools {
     std::vector<Vector3d> from, to, now, next, began;
     Vector3d given{0, 0, 0}, given_before{0, 0, 0}, force{0, 0, 0};
     Obstacle body = Obstacle::cone(1, 1);
-    Vector3d gives() const noexcept { return secant * force - given; }
+    bool stands = false;  ///< in this linearisation it does not give way
+    Vector3d gives() const noexcept { return stands ? Vector3d(0, 0, 0) : Vector3d(secant * force - given); }
     double secant_of_given() const noexcept { return std::max(compliance, given.norm() / kMostPress); }
     // What the whole step has made of it.
     void tell_body() noexcept {

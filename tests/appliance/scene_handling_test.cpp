@@ -74,6 +74,16 @@ TEST(SceneHandling, AStepThatIsUndoneAgainAndAgainComesToAnEnd) {
   EXPECT_LT(o.refused_in_a_row, 100) << "176 to the end of these, with as much work in all";
 }
 
+// Two arms on either side of a fold, as near to it as they may come: the wall cannot go with both, nor exactly with one
+// that turns. No move was let go any more, of anything, from the 1320th step on.
+TEST(SceneHandling, AWallBetweenTwoArmsDoesNotStopTheWorld) {
+  const Case c{.seed = 1094, .script_s = 4.2, .steps = 1000, .step_ms = 10};
+  const Outcome o = handle(c);
+  report(c, o);
+  expect_nothing_broken(o);
+  EXPECT_LT(o.refused_in_a_row, 150) << "312 of these";
+}
+
 TEST(SceneHandling, HasTheSameBitsAtAnyWidth) {
   std::vector<std::uint64_t> hashes;
   for (const std::size_t width : {1u, 2u, 4u}) {
