@@ -155,9 +155,9 @@ std::string describe(const LoopEvent& event) {
       return fmt::format("camera C{} lost: no image any more, going on with the others", event.index);
     case Kind::camera_late:
       return fmt::format(
-          "camera C{} left out: its images come later than tracking.timeout_ms after the first of their trigger "
-          "({:.0f} so "
-          "far): allow more, or look what keeps the cores busy",
+          "camera C{} left out: its images come later than tracking.timeout_ms after the first of their trigger, "
+          "{:.0f} so "
+          "far: allow more, or look what keeps the cores busy",
           event.index, event.value);
     case Kind::camera_back:
       return fmt::format("camera C{} is back", event.index);

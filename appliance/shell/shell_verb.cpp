@@ -89,6 +89,7 @@ Result<std::unique_ptr<ShellService>> ShellService::start(const ServiceOptions& 
   options.state = fs::absolute(options.state, wrong).lexically_normal();
   if (options.socket.empty()) options.socket = shell::default_socket(false);
   auto state = std::make_unique<State>(options);
+  if (auto good = shell::Server::check(options.socket); !good) return unexpected(good.error());
   auto settings = shell::load_shell_settings(options.state / "shell.toml");
   if (!settings) return unexpected(settings.error());
   auto store = store::Store::open(options.state, state->clock);

@@ -372,28 +372,31 @@ Server::~Server() {
   ::unlink(state_->path.c_str());
 }
 
-Result<std::unique_ptr<Server>> Server::create(Shell& shell, const fs::path& socket, Who who) {
+Result<void> Server::check(const fs::path& socket) {
   const std::string name = socket.string();
   if (name.size() >= sizeof(sockaddr_un::sun_path))
     return usage_error(name + ": the socket's path is too long, must have at most " +
                        std::to_string(sizeof(sockaddr_un::sun_path) - 1) + " bytes: choose a shorter one");
+  asio::io_context io{1};
+  Local::socket probe(io);
+  error_code failed;
+  probe.connect(Local::endpoint(name), failed);
+  if (!failed) return usage_error(name + ": another ligature listens there already: stop it, or name another --socket");
+  struct stat about {};
+  if (::lstat(name.c_str(), &about) == 0 && !S_ISSOCK(about.st_mode))
+    return usage_error(name + ": is there and no socket: name another --socket");
+  return {};
+}
+
+Result<std::unique_ptr<Server>> Server::create(Shell& shell, const fs::path& socket, Who who) {
+  if (auto good = check(socket); !good) return unexpected(good.error());
+  const std::string name = socket.string();
   std::error_code wrong;
   if (socket.has_parent_path()) fs::create_directories(socket.parent_path(), wrong);
   auto state = std::make_unique<State>(shell, std::move(who));
   state->path = socket;
   error_code failed;
-  {
-    Local::socket probe(state->io);
-    probe.connect(Local::endpoint(name), failed);
-    if (!failed)
-      return usage_error(name + ": another ligature listens there already: stop it, or name another --socket");
-  }
-  // A socket that nobody listens at is one of a killed process; anything else is not ours to remove.
-  struct stat about {};
-  if (::lstat(name.c_str(), &about) == 0) {
-    if (!S_ISSOCK(about.st_mode)) return usage_error(name + ": is there and no socket: name another --socket");
-    ::unlink(name.c_str());
-  }
+  ::unlink(name.c_str());  // one that nobody listens at, of a killed process
   state->acceptor.open(Local(), failed);
   if (!failed) state->acceptor.bind(Local::endpoint(name), failed);
   if (!failed && ::chmod(name.c_str(), 0666) != 0) failed = error_code(errno, boost::system::system_category());

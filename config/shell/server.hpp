@@ -24,6 +24,8 @@ namespace ligature::shell {
 class Server {
  public:
   using Who = std::function<Result<Peer>(int socket)>;
+  /// What create() would refuse, asked before anything is made. Errors: usage.
+  static Result<void> check(const std::filesystem::path& socket);
   /// Errors: usage when another process listens there, unavailable when the socket cannot be made.
   /// @param who asked of every peer; another one in tests
   static Result<std::unique_ptr<Server>> create(Shell& shell, const std::filesystem::path& socket, Who who = peer_of);

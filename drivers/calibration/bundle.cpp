@@ -8,6 +8,7 @@
 #include <ceres/problem.h>
 #include <ceres/rotation.h>
 #include <ceres/solver.h>
+#include <glog/logging.h>
 
 #include <Eigen/Cholesky>
 #include <cmath>
@@ -105,6 +106,10 @@ std::array<double, 2> residual(const Bundle& bundle, const BundleCorner& corner)
   return out;
 }
 
+void quiet_solver() noexcept {
+  FLAGS_minloglevel = google::GLOG_FATAL;
+}
+
 BundleSummary adjust(Bundle& bundle, const BundleOptions& options) {
   ceres::Problem::Options ownership;
   ownership.loss_function_ownership = ceres::DO_NOT_TAKE_OWNERSHIP;
@@ -161,6 +166,7 @@ BundleSummary adjust(Bundle& bundle, const BundleOptions& options) {
   StopWhenAsked stop(options.go_on);
   solver.callbacks.push_back(&stop);
   ceres::Solver::Summary summary;
+  quiet_solver();
   ceres::Solve(solver, &problem, &summary);
   out.converged = summary.termination_type == ceres::CONVERGENCE;
   out.stopped = summary.termination_type == ceres::USER_FAILURE;

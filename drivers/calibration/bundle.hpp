@@ -60,6 +60,9 @@ struct BundleSummary {
   bool converged = false, stopped = false;
   int iterations = 0;
 };
+/// Ends the solver's own remarks on standard error: what it has to say comes back in its summaries.
+void quiet_solver() noexcept;
+
 /// Adjusts what is free, from the corners used. Points that fall behind a camera are left out by the caller first.
 BundleSummary adjust(Bundle& bundle, const BundleOptions& options);
 

@@ -211,6 +211,7 @@ Result<InstrumentResult> fit_instrument(const drivers::Rig& rig, std::size_t ins
   solver.logging_type = ceres::SILENT;
   solver.callbacks.push_back(&stop);
   ceres::Solver::Summary summary;
+  quiet_solver();
   ceres::Solve(solver, &problem, &summary);
   if (cancelled) return failure("cancelled");
   if (!summary.IsSolutionUsable())
