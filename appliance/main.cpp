@@ -460,7 +460,8 @@ int run_command(int argc, char** argv) {
   run_verb->add_option(
       "--fault", arguments.faults,
       "inject a fault, repeatable: KIND[:CAMERA]:FROM_S[:UNTIL_S[:DELAY_MS]], KIND one of camera_dead, "
-      "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost");
+      "frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost; frame_late and physics_overrun need "
+      "DELAY_MS");
   CLI::Option* const test_picture = run_verb->add_flag("--test-picture", arguments.test_picture,
                                                        "write the picture that shows which eye is which, and end");
   run_verb->add_flag("--strict", arguments.strict, "a missed deadline is exit 1");

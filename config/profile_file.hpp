@@ -109,7 +109,7 @@ struct OutputSettings {
   std::vector<double> picture_times_s;  ///< session times of the stereo PNGs, growing
   bool record_frames = false;           ///< saves what the cameras saw in the recorded format
   enum class Codec { h264, mjpeg, ffv1, png };
-  Codec codec = Codec::h264;        ///< of that; ffv1 and png lose nothing
+  Codec codec = Codec::h264;        ///< of that; ffv1 rounds colours, png keeps them
   std::int64_t keep_sessions = 50;  ///< folders of sessions that `ligature run --config` leaves, the new one included
   double keep_gb = 20;              ///< ... and what those before the new one may hold together
 };

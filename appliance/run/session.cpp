@@ -695,7 +695,7 @@ void Session::look_after_controls() {
     else if (control == Control::next && setup_.scenarios.size() > 1)
       next_wanted_ = true;
     else if (control == Control::next) {
-      log_->event(now_s(), "there is no next exercise: the profile names one scenario, [[next]] would name more");
+      log_->event(now_s(), kNoNextExercise);
       continue;
     } else
       pipeline_->controls.push(control);

@@ -54,6 +54,10 @@ struct SessionStatus {
   std::string watchdog_table;                         ///< for people
 };
 
+/// Why `next` is refused.
+inline constexpr const char* kNoNextExercise =
+    "there is no next exercise: the profile names one scenario, [[next]] would name more";
+
 /// Called by the service thread.
 class SessionPort {
  public:

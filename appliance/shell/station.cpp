@@ -329,7 +329,7 @@ Result<void> Station::control(const std::string& name) {
   const std::lock_guard lock(mutex_);
   if (!runs_) return unavailable("no session runs: " + why_);
   if (*which == Control::next && status_ && status_->scenarios < 2)
-    return unavailable("there is no next exercise: the profile names one scenario, [[next]] would name more");
+    return unavailable(kNoNextExercise);
   if (controls_.size() >= kMostWaiting) return unavailable("the session does not take controls: try again");
   controls_.push_back(*which);
   return {};

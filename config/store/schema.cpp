@@ -124,7 +124,7 @@ constexpr std::array kExplained{
     Explained{P, "output.video", "side by side MP4"},
     Explained{P, "output.picture_times_s", "session times of stereo PNGs, growing"},
     Explained{P, "output.record_frames", "save what the cameras saw"},
-    Explained{P, "output.codec", "of what the cameras saw; ffv1 and png lose nothing, and take their time"},
+    Explained{P, "output.codec", "of what the cameras saw; ffv1 and png are tracked as live, and take their time"},
     Explained{P, "output.keep_sessions", "so many sessions' folders are kept; the oldest go when one begins"},
     Explained{P, "output.keep_gb", "what the sessions before the new one may hold together"},
     Explained{P, "fault", "faults put in on purpose"},

@@ -117,6 +117,7 @@ class IndexedSource : public FrameSource {
   virtual bool read(Frame& frame, std::uint64_t number) = 0;
   virtual void pass_over() {}  ///< the image that read() would have read
   virtual FrameStatus after_last(Frame&) noexcept { return FrameStatus::end; }
+  const RecordingIndex& index() const { return *index_; }
   static void stamp(Frame& frame, std::uint64_t number, std::int64_t mid_ns) {
     frame.sequence = number;
     frame.mid_exposure_ns = mid_ns;
@@ -141,16 +142,17 @@ class FolderSource final : public IndexedSource {
  public:
   FolderSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, fs::path folder,
                std::optional<ImageSize> expected)
-      : IndexedSource(camera, index), index_(std::move(index)), folder_(std::move(folder)), expected_(expected) {}
+      : IndexedSource(camera, std::move(index)), folder_(std::move(folder)), expected_(expected) {}
 
  private:
   bool more() noexcept override {
     try {
       bool unnamed = false;
       for_each_image(folder_, [&](std::uint64_t number) {
-        const auto at = std::lower_bound(index_->triggers.begin(), index_->triggers.end(), number,
+        const auto& triggers = index().triggers;
+        const auto at = std::lower_bound(triggers.begin(), triggers.end(), number,
                                          [](const auto& trigger, std::uint64_t n) { return trigger.frame < n; });
-        unnamed = unnamed || at == index_->triggers.end() || at->frame != number;
+        unnamed = unnamed || at == triggers.end() || at->frame != number;
       });
       return unnamed;
     } catch (...) {
@@ -168,7 +170,6 @@ class FolderSource final : public IndexedSource {
     return true;
   }
 
-  std::shared_ptr<const RecordingIndex> index_;
   fs::path folder_;
   std::optional<ImageSize> expected_;
 };

@@ -16,7 +16,7 @@ namespace ligature::drivers {
 enum class RecordingCodec {
   h264,   ///< .mkv, lossy, small (libx264); quality as CRF
   mjpeg,  ///< .avi, lossy, large, cheap to write
-  ffv1,   ///< .mkv, lossless, about 480 kB and 60 ms per 640x480 image
+  ffv1,   ///< .mkv, lossless but for the rounding of YUV, about 480 kB and 60 ms per 640x480 image
   png,    ///< a folder of PNG, lossless, about 25 ms per image
 };
 

@@ -1192,7 +1192,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       place_trial(systems, count, fraction);
       allowed = safe_fraction(strands, count, fraction, settings);
     }
-    // Of two arms that give way differently it cannot go with both: they stand still.
+    // What lies between two arms that give way differently cannot go with both: they stand still.
     for (int round = 0; round < kMostGivingWay && hands_wait && fraction > 0 && !tools_in_way_.empty() &&
                         allowed < kBlockedFraction * fraction;
          ++round) {
