@@ -4,6 +4,7 @@
 #include <Eigen/LU>
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ligature::drivers {
 namespace {
@@ -178,6 +179,12 @@ Choice associate_expected(const FitInput& in, const ForcepsEstimate& x, const Ma
       }
     }
   return choice;
+}
+
+double chi_squared(const FitInput& in, const ForcepsEstimate& x, const Choice& choice) noexcept {
+  Sum sum;
+  std::array<std::array<double, kCameras>, kMarkersEach> e2{};
+  return accumulate(in, x, choice, 1, false, sum, e2) ? sum.chi2 : std::numeric_limits<double>::infinity();
 }
 
 double misfit(const FitInput& in, const ForcepsEstimate& x, double cap) noexcept {

@@ -57,6 +57,9 @@ Choice associate(const FitInput& in, const ForcepsEstimate& x, double gate_px) n
 /// @param covariance of x as a step
 Choice associate_expected(const FitInput& in, const ForcepsEstimate& x, const Matrix7& covariance) noexcept;
 
+/// sum e^T W e over these views at x, not divided by s; infinite where x is behind a camera that has one.
+double chi_squared(const FitInput& in, const ForcepsEstimate& x, const Choice& choice) noexcept;
+
 /// How badly x explains what is seen, in units of e^T W e / s: a view counts no more than `cap`, and so does a camera
 /// that sees the colour only elsewhere.
 double misfit(const FitInput& in, const ForcepsEstimate& x, double cap) noexcept;

@@ -23,6 +23,7 @@ constexpr double kWeak = 2;        // a pose this much less certain than usual l
 constexpr double kTurnReach = 0.15, kTurnSpeed = 10;  // how far off a hand may be found [rad, rad/s]
 constexpr double kOpeningReach = 0.1, kOpeningSpeed = 5;
 constexpr double kStrained = 3;         // squared residuals this much above their variance: pulled by the prediction
+constexpr double kContradicted = 18;    // squared sigmas that a prediction costs its views: seven unknowns hardly do
 constexpr double kDistinct_mm = 2;      // poses closer than this are one
 constexpr double kRivalMargin = 12;     // a rival this close in misfit is not told apart
 constexpr double kBelowClosed = -0.06;  // noise may make closed jaws look crossed [rad]
@@ -213,9 +214,10 @@ Tracker::State::Candidate Tracker::State::bridged(const FitInput& in, const Inst
   c.fit = fit(in, prior.x, near, &prior);
   if (!c.fit.ok || c.fit.choice.views() == 0 || c.fit.residual_px > params.max_residual_px) return c;
   c.covariance = (c.fit.information + prior.information).inverse();
+  const Vector7 off = between(prior.x, c.fit.x);
+  c.surprise = off.dot(prior.information * off);
   c.ok = c.covariance.allFinite() && tip_sigma(c.covariance) < params.max_sigma_tip_mm &&
-         c.fit.x.opening > 2 * kBelowClosed &&
-         between(prior.x, c.fit.x).dot(prior.information * between(prior.x, c.fit.x)) < kSurprise;
+         c.fit.x.opening > 2 * kBelowClosed && c.surprise < kSurprise;
   return c;
 }
 
@@ -284,8 +286,11 @@ Tracker::State::Candidate Tracker::State::choose(const FitInput& in, Instrument&
   // expected.
   const bool startled = seen.ok && !expected && speaks_for_itself(of, seen) && within_reach(of, seen, since_s) &&
                         (of.motion.pose().p - seen.fit.x.p).norm() < kLeap_mm;
+  // A start leaves some views where the prediction reaches them, and a pose between the two; these speak against the
+  // prediction as well, which those of a hand with a ball for its third marker do not.
   const auto strained = [&](const Candidate& c) {
-    return 3 * c.fit.choice.views() <= 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows;
+    return 3 * c.fit.choice.views() <= 2 * seen.fit.choice.views() || c.fit.chi2 > kStrained * in.scale * c.fit.rows ||
+           (c.fit.chi2 - chi_squared(in, seen.fit.x, c.fit.choice)) / in.scale + c.surprise > kContradicted;
   };
   if (Candidate joint = bridged(in, of); joint.ok && !(startled && strained(joint))) {
     alone = false;

@@ -242,5 +242,49 @@ TEST(TrackingFaults, AStartledHandIsFollowed) {
   EXPECT_LT(t.worst_jump, 0.5);
 }
 
+// Out of rest from one frame to the next, by less than any leap, some markers are where the prediction still allows
+// them and others are not; a pose between rest and what is seen opens jaws that are shut, and drops what they hold.
+TEST(TrackingFaults, AStartOpensNoJaws) {
+  const Rig rig = standard_rig();
+  constexpr double kSharp_px = 0.02;
+  double worst = 0;
+  int starts = 0, beyond = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed)
+    for (const double speed : {5.0, 10.0, 15.0, 20.0, 30.0}) {
+      Random random(seed);
+      testing::Hands rest{testing::somewhere(0, random), testing::somewhere(1, random)};
+      const Eigen::Vector3d along = Eigen::Vector3d(random.normal(), random.normal(), random.normal()).normalized(),
+                            about = Eigen::Vector3d(random.normal(), random.normal(), random.normal()).normalized();
+      for (ForcepsState& hand : rest) hand.opening_rad = 0;
+      const auto at = [&](double t) {
+        testing::Hands hands = rest;
+        const double s = std::max(0.0, t - 0.505);
+        for (ForcepsState& hand : hands) {
+          hand.X_RT.p = hand.X_RT.p + from_eigen(Eigen::Vector3d(speed * s * along));
+          // As fast as 50 mm from its tip moves with it.
+          hand.X_RT.q = from_eigen((Eigen::AngleAxisd(speed * s / 50, about) * to_eigen(hand.X_RT.q)).normalized());
+        }
+        return hands;
+      };
+      auto tracker = Tracker::create(rig);
+      for (int k = 0; k < 40; ++k) {
+        const double t = k / kRate_hz;
+        const auto sets = testing::sightings(rig, at, t, static_cast<std::uint64_t>(k), kSharp_px, random);
+        const InstrumentSample s =
+            tracker->track(testing::pointers(sets), static_cast<std::uint64_t>(k), std::llround(1e9 * t));
+        for (std::size_t i = 0; i < kInstruments; ++i) {
+          if (k < 30 || s.instruments[i].status != TrackStatus::tracked) continue;
+          const double off = std::abs(s.instruments[i].opening_rad);
+          worst = std::max(worst, off / units::rad_per_deg);
+          beyond += off > 6 * std::sqrt(tracker->pose_variance(i).opening), ++starts;
+        }
+      }
+    }
+  std::printf("shut jaws of hands that start: open by %.3f degrees at most, %d of %d beyond 6 sigma\n", worst, beyond,
+              starts);
+  EXPECT_EQ(beyond, 0);
+  EXPECT_LT(worst, 0.06);  // jaws let go of a thread from 0.14 degrees on
+}
+
 }  // namespace
 }  // namespace ligature::drivers
