@@ -38,13 +38,16 @@ struct Axis {
 
 Axis value_axis(const ChartSettings& settings, const std::vector<Series>& series) {
   double low = std::numeric_limits<double>::infinity(), high = -low;
-  // On a logarithmic axis a series counts down to where it ends, or through six decades of what it was.
+  // On a logarithmic axis a series counts down to where it ends, or through six decades of what it was; and what is
+  // less than it ends with through three.
   if (settings.log_v) {
     for (const Series& s : series) {
       const double most = s.v.empty() ? 0 : *std::max_element(s.v.begin(), s.v.end());
       if (!(most > 0)) continue;
       high = std::max(high, most);
       low = std::min(low, std::max(s.v.back(), 1e-6 * most));
+      for (const double v : s.v)
+        if (v >= 1e-3 * most) low = std::min(low, v);
     }
     for (const double v : settings.levels) low = std::min(low, v);
     if (!(low <= high)) low = 0.1, high = 1;

@@ -73,15 +73,16 @@ void World::State::add_obstacle(contact::Obstacle body, const ObstacleParams& p)
   curved = curved || !obstacles.back().flat();
 }
 
-// What lags behind is caught up at twice its speed, or at kRecoverySpeed.
+// What lags behind is caught up at twice its speed, that of a motion which has ended, or kRecoverySpeed.
 void World::State::move_obstacles() noexcept {
   const double dt = params.step_s;
   for (Obstacle& o : obstacles) {
     const Vector3d own = within(o.from_s, o.until_s, time_s(), dt) ? Vector3d(dt * o.velocity) : Vector3d(0, 0, 0);
     const Vector3d wanted = own + o.behind;
-    const double most = own.norm() + std::max(own.norm(), contact::kRecoverySpeed * dt), size = wanted.norm();
+    const double most = own.norm() + dt * std::max(o.velocity.norm(), contact::kRecoverySpeed), size = wanted.norm();
     const Vector3d by = size > most ? Vector3d(o.part * most / size * wanted) : Vector3d(o.part * wanted);
     o.behind = wanted;  // less what it makes of it
+    o.tried = by.norm();
     o.body.move(by);
   }
 }

@@ -48,6 +48,7 @@ struct Obstacle {
   double from_s = 0, until_s = kForever;
   Vector3d behind{0, 0, 0};           // what is left of motions that were cut short [mm]
   double part = 1;                    // of what is wanted that it tries in a step: less while something is in its way
+  double tried = 0;                   // in this step [mm]
   std::size_t group = 0;              // of slots of memory, the first
   contact::SoftBody* soft = nullptr;  // what deforms it; then it does not move on its own
 

@@ -302,14 +302,13 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
                                                               {.at = contact::ObstacleLook::At::planes})
                                               : verdict;
     if (left.found > 0 || !straight_way_proven()) go_straight(left.fraction);
-    Obstacle& first = obstacles[verdict.obstacle];
-    first.part = std::max(0.5 * first.part, kLeastPart);
   }
   for (std::size_t b = 0; b < obstacles.size(); ++b) {
     Obstacle& o = obstacles[b];
     o.behind -= o.body.moved();
     if (o.behind.squaredNorm() < kCaughtUp * kCaughtUp) o.behind.setZero();
-    if (verdict.found == 0 || b != verdict.obstacle) o.part = std::min(2 * o.part, 1.0);
+    const bool held_up = (verdict.found > 0 && b == verdict.obstacle) || o.body.moved().norm() < 0.5 * o.tried;
+    o.part = held_up ? std::max(0.5 * o.part, kLeastPart) : std::min(2 * o.part, 1.0);
   }
 }
 

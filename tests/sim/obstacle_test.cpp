@@ -739,6 +739,30 @@ TEST(ObstacleMotion, ABodyThatIsHeldUpTellsHowFarItIsBehind) {
   EXPECT_TRUE(flags & step_contact_gave_way);
 }
 
+// Faster in one step than what it overruns can follow, a body waits; at rest again it does not crawl after its path.
+TEST(ObstacleMotion, ABodyThatWasHeldUpCatchesUpAtItsOwnSpeed) {
+  WorldParams p = thread_world(0.01);
+  p.solver = {};
+  ObstacleParams post;
+  post.shape = ObstacleParams::Shape::cylinder;
+  post.from = {1.03, -3, 3}, post.to = {1.37, 3, 3.1};
+  post.diameter_mm = 1;
+  post.velocity = {0, 0, -500};
+  post.until_s = 0.02;
+  p.obstacles.push_back(post);
+  ThreadParams t = nylon({{-10, 0.1, 0}, {10, 0, 0.2}}, 0.1, 100);
+  t.material.stretch_stiffness = 5e4;
+  t.clamps.push_back(clamp_at(Place::Kind::first, ClampParams::Hold::position));
+  t.clamps.push_back(clamp_at(Place::Kind::last, ClampParams::Hold::position));
+  p.threads.push_back(t);
+  World world = make_world(p);
+  double most = 0, last = 0;
+  for (int k = 0; k < 12; ++k) last = world.step({}).obstacle_lag_mm, most = std::max(most, last);
+  EXPECT_GT(most, 4);
+  EXPECT_EQ(last, 0);  // at 20 mm/s it was 0.27 s
+  EXPECT_NEAR(world.obstacle_shift(0).z, -10, 1e-6);
+}
+
 TEST(Capstan, HoldsBackByTheExponentialOfTheAngle) {
   struct Case {
     double friction, turn, until_s;
