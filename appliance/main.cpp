@@ -390,7 +390,7 @@ int replay(const std::string& directory, const FilmArguments& film_arguments, bo
     } else if (now.fresh) {
       if (auto changed = film->change(now.scenario, now.world); !changed) return changed;
     }
-    if (auto drawn = film->look(now.world, now.time_s); !drawn) return drawn;
+    film->look(now.world, now.time_s);
     return now.time_s < now.end_s ? Result<void>{} : film->finish(now.world, now.time_s, now.scenario.title);
   };
   const auto result = appliance::replay_session(directory, options->file.empty() ? appliance::ReplayWatch{} : draw);

@@ -16,6 +16,7 @@
 namespace ligature::simulate {
 namespace {
 
+constexpr double kLeaves = 1.1;             // times what it is at the start: it does not stay in the picture
 constexpr int kWidth = 560, kHeight = 420;  // of one eye's picture, where no profile says otherwise [px]
 
 struct Bounds {
@@ -30,20 +31,36 @@ struct Bounds {
   Vec3 middle() const { return 0.5 * (low + high); }
 };
 
-/// Such that the tissue fills the picture, or, without any, the threads; on a bench below them.
-render::RenderParams framed(const std::vector<TissueSurface>& tissues, const world::World& world) {
+struct Moment {
+  std::unique_ptr<SceneSnapshot> scene;
+  double time_s = 0;
+};
+
+/// Such that the tissue fills the pictures, or, without any, the threads, wherever they are in them; on a bench below.
+render::RenderParams framed(const std::vector<TissueSurface>& tissues, const SceneSnapshot& start,
+                            const std::vector<Moment>& moments) {
   Bounds bounds;
   for (const TissueSurface& t : tissues)
     for (const SnapshotVertex& v : t.rest) bounds.take({v.x, v.y, v.z});
   if (tissues.empty())
-    for (std::size_t k = 0; k < world.thread_count(); ++k)
-      for (const Vec3& p : world.shape(k).x) bounds.take(p);
+    for (const SnapshotVertex& v : start.vertices) bounds.take({v.x, v.y, v.z});
+  Bounds moved = bounds;
+  double lowest = bounds.low.z;
+  for (const Moment& m : moments) {
+    for (const SnapshotVertex& v : m.scene->surface) moved.take({v.x, v.y, v.z});
+    for (const SnapshotVertex& v : m.scene->vertices) {
+      if (tissues.empty()) moved.take({v.x, v.y, v.z});
+      lowest = std::min(lowest, static_cast<double>(v.z));
+    }
+  }
+  lowest = std::min(lowest, moved.low.z);
+  if (moved.size() > kLeaves * bounds.size()) bounds = moved;
   render::RenderParams p;
   p.eye_width_px = kWidth;
   p.eye_height_px = kHeight;
   p.microscope.target_p_W = bounds.middle();
   p.microscope.field_of_view_mm = std::clamp(0.8 * bounds.size(), 0.2, 1000.0);
-  p.bench_point_W = {0, 0, bounds.low.z - 0.1 * bounds.size()};
+  p.bench_point_W = {0, 0, std::min(bounds.low.z - 0.1 * bounds.size(), lowest - 0.02 * bounds.size())};
   return p;
 }
 
@@ -56,20 +73,38 @@ struct Film::State {
   std::size_t next = 0;
   double shown_s = -1;  // time of the last picture
   std::unique_ptr<render::Renderer> renderer;
-  SceneSnapshot scene;
+  // What is shown: the scene as it began, and moments of it that are not drawn yet, as where they lie tells the frame.
+  config::Scenario scenario;
+  std::vector<TissueSurface> tissues;
+  SceneSnapshot start;
+  std::vector<Moment> moments;
   render::FilmStrip strip;
 
-  Result<void> show(const config::Scenario& scenario, const world::World& world);
-  Result<void> draw(const world::World& world, double time_s);
+  void take(const world::World& world, double time_s);
+  Result<void> begin(const config::Scenario& scene, const world::World& world);
+  Result<void> frame();
+  Result<void> draw();
 };
 
-Result<void> Film::State::show(const config::Scenario& scenario, const world::World& world) {
-  std::vector<TissueSurface> tissues = world.tissue_surfaces();
-  render::RenderParams picture = options.view ? *options.view : framed(tissues, world);
+void Film::State::take(const world::World& world, double time_s) {
+  moments.push_back({std::make_unique<SceneSnapshot>(), time_s});
+  world.snapshot(*moments.back().scene);
+  shown_s = time_s;
+}
+
+Result<void> Film::State::begin(const config::Scenario& scene, const world::World& world) {
+  scenario = scene;
+  tissues = world.tissue_surfaces();
+  world.snapshot(start);
+  return frame();
+}
+
+Result<void> Film::State::frame() {
+  render::RenderParams picture = options.view ? *options.view : framed(tissues, start, moments);
   picture.presenter = "offscreen";
   picture.status_overlay = false;
   picture.vessel.present = picture.vessel.present && options.view.has_value();
-  config::show_scene(scenario, std::move(tissues), picture);
+  config::show_scene(scenario, tissues, picture);
   auto made = render::Renderer::create(picture, appliance::version_line());
   if (!made) {
     Error why = made.error();
@@ -80,14 +115,18 @@ Result<void> Film::State::show(const config::Scenario& scenario, const world::Wo
   return {};
 }
 
-Result<void> Film::State::draw(const world::World& world, double time_s) {
-  world.snapshot(scene);
-  if (renderer->render(scene) == render::Outcome::lost)
-    return failure("--film: the picture was lost: run `ligature doctor` for the state of the device");
-  const render::PictureView view = renderer->picture();
-  const render::PictureView left{view.bgra, view.width_px / 2, view.height_px, view.stride_bytes};
-  strip.add(options.both_eyes ? view : left, fmt::format("{:.2f} s", time_s));
-  shown_s = time_s;
+Result<void> Film::State::draw() {
+  if (moments.empty()) return {};
+  if (!options.view)
+    if (auto framed_anew = frame(); !framed_anew) return framed_anew;
+  for (const Moment& m : moments) {
+    if (renderer->render(*m.scene) == render::Outcome::lost)
+      return failure("--film: the picture was lost: run `ligature doctor` for the state of the device");
+    const render::PictureView view = renderer->picture();
+    const render::PictureView left{view.bgra, view.width_px / 2, view.height_px, view.stride_bytes};
+    strip.add(options.both_eyes ? view : left, fmt::format("{:.2f} s", m.time_s));
+  }
+  moments.clear();
   return {};
 }
 
@@ -127,26 +166,27 @@ Result<Film> Film::open(const FilmOptions& options, const config::Scenario& scen
   if (auto writable = StreamedFile::open(options.file); !writable)
     return usage_error("--film " + writable.error().message);
 
-  if (auto shown = state->show(scenario, world); !shown) return unexpected(shown.error());
+  if (auto begun = state->begin(scenario, world); !begun) return unexpected(begun.error());
   return Film(std::move(state));
 }
 
 Result<void> Film::change(const config::Scenario& scenario, const world::World& world) {
-  return state_->show(scenario, world);
+  if (auto drawn = state_->draw(); !drawn) return drawn;
+  return state_->begin(scenario, world);
 }
 
-Result<void> Film::look(const world::World& world, double time_s) {
+void Film::look(const world::World& world, double time_s) {
   State& s = *state_;
   const double now = time_s + 0.5 * s.step_s;
-  if (s.next >= s.times_s.size() || now < s.times_s[s.next]) return {};
+  if (s.next >= s.times_s.size() || now < s.times_s[s.next]) return;
   while (s.next < s.times_s.size() && now >= s.times_s[s.next]) ++s.next;
-  return s.draw(world, time_s);
+  s.take(world, time_s);
 }
 
 Result<void> Film::finish(const world::World& world, double time_s, const std::string& comment) {
   State& s = *state_;
-  if (s.next < s.times_s.size() && time_s > s.shown_s)
-    if (auto drawn = s.draw(world, time_s); !drawn) return drawn;
+  if (s.next < s.times_s.size() && time_s > s.shown_s) s.take(world, time_s);
+  if (auto drawn = s.draw(); !drawn) return drawn;
   if (s.strip.empty()) return failure("--film-times: the run ended before the first picture");
   if (auto saved = s.strip.write(s.options.file, s.renderer->version_line(), comment); !saved)
     return failure(saved.error().message);

@@ -20,7 +20,7 @@ struct FilmOptions {
   std::size_t pictures = 8;    ///< spread evenly over the run, its start and its end among them; 1 to kMostFilmPictures
   std::vector<double> times_s;               ///< or these, growing
   bool both_eyes = false;                    ///< side by side, else the left eye's
-  std::optional<render::RenderParams> view;  ///< microscope, bench and sizes; none: such that the tissue fills it
+  std::optional<render::RenderParams> view;  ///< microscope, bench and sizes; none: such that what moves stays in it
 };
 
 class Film {
@@ -31,11 +31,11 @@ class Film {
   Film& operator=(Film&&) noexcept;
   ~Film();
 
-  /// Another scene from now on. Errors: unavailable.
+  /// Draws what was taken; another scene from now on. Errors: unavailable, failure.
   Result<void> change(const config::Scenario& scenario, const world::World& world);
-  /// At the start and after every step: draws when it is time. Errors: failure.
-  Result<void> look(const world::World& world, double time_s);
-  /// Draws the end, if it was wanted and has not come, and writes the file. Errors: failure.
+  /// At the start and after every step: takes the scene as it is when it is time.
+  void look(const world::World& world, double time_s);
+  /// Takes the end, if it was wanted and has not come, draws, and writes the file. Errors: unavailable, failure.
   Result<void> finish(const world::World& world, double time_s, const std::string& comment);
 
  private:

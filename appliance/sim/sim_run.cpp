@@ -318,8 +318,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   period.due(0);
   write(0);
   if (plot_file) history.add(world, 0, false);
-  if (film)
-    if (auto drawn = film->look(world, world.time_s()); !drawn) return unexpected(drawn.error());
+  if (film) film->look(world, world.time_s());
   {
     Progress progress(options.progress, scenario.duration_s);
     for (std::uint64_t step = 1; step <= steps; ++step) {
@@ -349,8 +348,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
             return failure(dumped.error().message);
       }
       if (plot_file) history.add(world, step, false);
-      if (film)
-        if (auto drawn = film->look(world, world.time_s()); !drawn) return unexpected(drawn.error());
+      if (film) film->look(world, world.time_s());
       progress.show(t_s);
       if (scenario.until_rest && at_rest()) break;
     }
