@@ -259,13 +259,17 @@ void World::State::pierce(StepReport& report) noexcept {
     if (most) {
       const contact::StrandContact& c = most->contact;
       const TissueParams& wall = params.tissues[c.pair.edge_b - rigid];
-      // A wall that is dented touches what lies next to the point, too.
+      // A wall that is dented touches what lies next to the point, too; and steep on either side of it, it still lies
+      // across the needle.
       double pressed = 0;
+      Vector3d facing = Vector3d::Zero();
       for (const contact::BodyContact& o : touches)
         if (o.contact.pair.strand_a == k && o.contact.pair.edge_b == c.pair.edge_b &&
-            (t.state.x[o.vertex] - tip).norm() <= kPointLength * strand_of(t).radius_of(point))
+            (t.state.x[o.vertex] - tip).norm() <= kPointLength * strand_of(t).radius_of(point)) {
           pressed -= o.contact.force.dot(along);
-      if (pressed < wall.pierce_force || -c.normal.dot(along) < std::cos(wall.pierce_angle_rad)) continue;
+          facing += std::max(0.0, o.contact.normal.dot(o.contact.force)) * o.contact.normal;
+        }
+      if (pressed < wall.pierce_force || -facing.dot(along) < std::cos(wall.pierce_angle_rad) * facing.norm()) continue;
       r.body = c.pair.edge_b;
       r.channel = channels;
       r.on = c.on;

@@ -329,6 +329,38 @@ TEST(TissueThread, ANeedleDrawsItsThreadThroughBothWallsAndOut) {
   EXPECT_LT(run.unconverged, 15);
 }
 
+// The wall about a blunt point is dented until it stands steep on either side of it; across the needle it lies still.
+TEST(TissueThread, ANeedlePiercesSoftTissueAsHardAsAStiffOne) {
+  struct Pad {
+    double young_pa, pierce_force;
+  };
+  for (const Pad pad : {Pad{30e3, 10e3}, Pad{100e3, 20e3}, Pad{300e3, 30e3}}) {
+    WorldParams p = needle_above();
+    TissueParams& t = p.tissues[0];
+    t.vertices.clear();
+    for (const double x : {0.0, 4.0})
+      for (const double y : {-2.0, 2.0})
+        for (const double z : {0.0, 0.5}) t.vertices.push_back({x, y, z});
+    t.triangles = {{0, 1, 3}, {0, 3, 2}, {4, 7, 5}, {4, 6, 7}, {0, 5, 1}, {0, 4, 5},
+                   {2, 3, 7}, {2, 7, 6}, {0, 2, 6}, {0, 6, 4}, {1, 7, 3}, {1, 5, 7}};
+    t.element_mm = 0.25;
+    t.wall_mm = 0.5;
+    t.fixed = {{{-1, -3, -1}, {0.1, 3, 1}}, {{3.9, -3, -1}, {5, 3, 1}}};
+    t.young_pa = pad.young_pa, t.pierce_force = pad.pierce_force;
+    Course run = Course::start(p);
+    double before = 0;
+    for (int i = 0; i < 150 && run.world.rings().empty(); ++i) {
+      before = std::max(before, -run.world.measure_tissue(0).contact_force.z);
+      run.steps(1);
+    }
+    ASSERT_FALSE(run.world.rings().empty()) << pad.young_pa << ": only dented, by " << before << " uN";
+    EXPECT_GT(before, 0.9 * pad.pierce_force) << pad.young_pa;
+    EXPECT_LT(before, 1.1 * pad.pierce_force) << pad.young_pa;
+    EXPECT_EQ(run.found, 0u);
+    EXPECT_EQ(run.inverted, 0);
+  }
+}
+
 TEST(TissueThread, ANeedleThatIsNotPressedHardEnoughOnlyDentsTheWall) {
   WorldParams p = needle_above();
   p.tissues[0].pierce_force = 1e9;
