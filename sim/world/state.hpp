@@ -234,6 +234,7 @@ struct World::State {
   void note_energies() noexcept;
   double borne_by_energy() noexcept;
   void finish_tissues() noexcept;
+  bool go_on_in_channel(std::uint32_t thread, std::size_t point, contact::Ring hole, StepReport& report) noexcept;
   void pierce(StepReport& report) noexcept;
   Vector3d hole_of(const contact::Ring& ring) const noexcept;
   void show_tissues(SceneSnapshot& out) const noexcept;

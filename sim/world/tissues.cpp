@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -13,6 +14,7 @@ namespace {
 constexpr int kAloneIterations = 3;  // linear solves of a tissue that no thread is near
 constexpr double kHoleOverNeedle = 1.1;
 constexpr double kPointLength = 6;    // of the radius: what presses so near the point presses with it
+constexpr double kBeside = 4;         // of a hole's radius: within its passage (rings.cpp) and a step
 constexpr double kOtherSide = 0.5;    // of the wall: a hole further than this from the one before leads out of it
 constexpr double kFurthest = 1e4;     // where a hole is looked for [mm]
 constexpr double kLeastApart = 1e-6;  // of tissue and an obstacle when they begin [mm]
@@ -207,6 +209,49 @@ Result<void> World::State::add_sutures() {
   return {};
 }
 
+namespace {
+
+/// Where a strand's polyline goes through a surface.
+struct Crossing {
+  double u = 0;  // in edges from the strand's first vertex
+  std::uint32_t triangle = 0;
+  Vector3d place;
+  bool out = false;
+};
+using Crossings = FixedVector<Crossing, 8>;
+
+/// On the way from u to this vertex, in the order of the way.
+Crossings crossings(const contact::Strand& s, double u, std::size_t to, const contact::TriangleMesh& surface) noexcept {
+  Crossings found;
+  const double end = static_cast<double>(to), sign = end > u ? 1 : -1;
+  const auto at = [&s](double v) {
+    const auto i = std::min(static_cast<std::size_t>(v), s.edges() - 1);
+    return Vector3d(s.x[i] + (v - static_cast<double>(i)) * (s.x[i + 1] - s.x[i]));
+  };
+  for (double from = u; sign * (end - from) > 0;) {
+    const double next = sign > 0 ? std::min(end, std::floor(from) + 1) : std::max(end, std::ceil(from) - 1);
+    const Vector3d p = at(from), d = at(next) - p;
+    const std::size_t first = found.size();
+    surface.for_each_near(p.cwiseMin(p + d), p.cwiseMax(p + d), 0, [&](std::uint32_t t) {
+      const Vector3d& a = surface.vertex(surface.triangle(t)[0]);
+      const Vector3d ab = surface.vertex(surface.triangle(t)[1]) - a, ac = surface.vertex(surface.triangle(t)[2]) - a;
+      const Vector3d n = ab.cross(ac);
+      const double along = n.dot(d), part = n.dot(a - p) / along;
+      if (along == 0 || !(part > 0 && part <= 1)) return;
+      const Vector3d place = p + part * d, w = surface.weights(t, place);
+      if (!(w.minCoeff() > 0) || found.size() == found.capacity()) return;
+      const Vector3d off = place - (w[0] * a + w[1] * (a + ab) + w[2] * (a + ac));
+      if (off.norm() < 1e-9 * (1 + n.norm())) found.push_back({from + part * (next - from), t, place, along > 0});
+    });
+    std::sort(found.begin() + first, found.end(),
+              [sign](const Crossing& a, const Crossing& b) { return sign * (b.u - a.u) > 0; });
+    from = next;
+  }
+  return found;
+}
+
+}  // namespace
+
 // Where a needle's point is pressed into the wall hard enough, a channel begins; where it comes out, the channel has
 // its second hole. Inside the wall nothing holds the point back (the force that cuts is not modelled).
 void World::State::pierce(StepReport& report) noexcept {
@@ -227,28 +272,7 @@ void World::State::pierce(StepReport& report) noexcept {
     r.u = static_cast<double>(point);
     r.to_last = at_last;
     r.radius = kHoleOverNeedle * strand_of(t).radius_of(point);
-    const contact::Ring* open = nullptr;  // whose channel the point is in
-    for (const contact::Ring& other : rings.list()) {
-      std::size_t holes = 0;
-      for (const contact::Ring& o : rings.list()) holes += o.channel == other.channel ? 1 : 0;
-      if (other.strand == k && !other.left && holes == 1 && other.to_last == at_last) open = &other;
-    }
-    if (open) {
-      const tissue::Tissue& body = tissues[open->body - rigid];
-      const contact::TriangleMesh& surface = body.surface();
-      const contact::TriangleMesh::Nearest at = surface.nearest(tip, kFurthest);
-      Vector3d hole = Vector3d::Zero();
-      for (std::size_t c = 0; c < 3; ++c)
-        hole += open->on.weight[static_cast<Eigen::Index>(c)] * surface.vertex(surface.triangle(open->on.triangle)[c]);
-      if (!(at.distance > 0) || (at.point - hole).norm() < kOtherSide * params.tissues[open->body - rigid].wall_mm)
-        continue;
-      r.body = open->body;
-      r.channel = open->channel;
-      r.on = {at.triangle, surface.weights(at.triangle, at.point)};
-      r.radius = open->radius;
-      if (rings.add(r)) report.flags |= step_pierced;
-      continue;
-    }
+    if (go_on_in_channel(k, point, r, report)) continue;
     const auto& touches = coupled[0].on_meshes().contacts();
     // Of several places about the point the one that it presses most.
     const contact::BodyContact* most = nullptr;
@@ -277,6 +301,71 @@ void World::State::pierce(StepReport& report) noexcept {
     }
   }
   rings.follow(strands.data(), all_bodies());
+}
+
+// A point in a channel comes out where its needle goes through the surface, and where walls lie pressed together it is
+// in the next one before anything could press on it: that one is pierced with the first.
+// @param hole  what its holes have in common  @returns whether the point is in a channel
+bool World::State::go_on_in_channel(std::uint32_t k, std::size_t point, contact::Ring hole,
+                                    StepReport& report) noexcept {
+  contact::Rings& rings = coupled[0].rings();
+  const std::size_t rigid = obstacles.size() - tissues.size();
+  const contact::Strand strand = strand_of(threads[k]);
+  const Vector3d& tip = threads[k].state.x[point];
+  const double tip_arc = strand.arc_at(static_cast<double>(point));
+  contact::Ring last;  // the hole next to the point
+  bool inside = false, any = false;
+  for (const contact::Ring& r : rings.list()) {
+    if (r.strand != k || r.left) continue;
+    std::size_t holes = 0;
+    for (const contact::Ring& o : rings.list()) holes += o.channel == r.channel ? 1 : 0;
+    const bool open = holes == 1 && r.to_last == hole.to_last;
+    // Beside a hole that it has just come out of nothing holds the point off.
+    const bool beside = std::abs(tip_arc - strand.arc_at(r.u)) < kBeside * r.radius;
+    if (!open && !beside) continue;
+    if (!any || open || (!inside && std::abs(strand.arc_at(r.u) - tip_arc) < std::abs(strand.arc_at(last.u) - tip_arc)))
+      last = r, inside = open, any = true;
+  }
+  if (!any) return false;
+  const tissue::Tissue& body = tissues[last.body - rigid];
+  const contact::TriangleMesh& surface = body.surface();
+  const double apart = kOtherSide * params.tissues[last.body - rigid].wall_mm;
+  const auto corners = surface.triangle(last.on.triangle);
+  Vector3d from = Vector3d::Zero();
+  for (std::size_t c = 0; c < 3; ++c) from += last.on.weight[static_cast<Eigen::Index>(c)] * surface.vertex(corners[c]);
+  const auto normal_of = [&](std::uint32_t t) {
+    const Vector3d& a = surface.vertex(surface.triangle(t)[0]);
+    return Vector3d((surface.vertex(surface.triangle(t)[1]) - a).cross(surface.vertex(surface.triangle(t)[2]) - a));
+  };
+  const bool was_inside = inside;
+  bool went_on = false;
+  hole.body = last.body;
+  hole.radius = last.radius;
+  hole.channel = last.channel;
+  for (const Crossing& c : crossings(strand, last.u, point, surface)) {
+    if (c.out != inside) continue;
+    // What lies about the hole that it came from is that hole, unless it faces it.
+    if (!went_on &&
+        (inside ? (c.place - from).norm() < apart : normal_of(last.on.triangle).dot(normal_of(c.triangle)) > 0))
+      continue;
+    hole.u = c.u;
+    hole.on = {c.triangle, surface.weights(c.triangle, c.place)};
+    if (!inside) hole.channel = channels;
+    if (!rings.add(hole)) break;
+    if (!inside) ++channels;
+    report.flags |= step_pierced;
+    inside = !inside, went_on = true;
+  }
+  // Past what it went through, as where two triangles meet.
+  if (was_inside && !went_on) {
+    const contact::TriangleMesh::Nearest at = surface.nearest(tip, kFurthest);
+    if (at.distance > 0 && (at.point - from).norm() >= apart) {
+      hole.u = static_cast<double>(point);
+      hole.on = {at.triangle, surface.weights(at.triangle, at.point)};
+      if (rings.add(hole)) report.flags |= step_pierced;
+    }
+  }
+  return was_inside || inside;
 }
 
 void World::State::step_tissues_alone() noexcept {

@@ -361,6 +361,29 @@ TEST(TissueThread, ANeedlePiercesSoftTissueAsHardAsAStiffOne) {
   }
 }
 
+// Pressed flat before it is pierced, the far wall lies where the point comes out of the near one.
+TEST(TissueThread, ANeedleThroughACollapsedVesselHasTwoHolesInEachWall) {
+  for (const double step_s : {0.005, 0.01}) {
+    WorldParams p = needle_above();
+    p.step_s = step_s;
+    p.tissues[0].pierce_force = 10e3;
+    ThreadParams& t = p.threads[0];
+    t.points = {{2, 0, 7.6}, {2, 0, 3.6}};
+    t.needle->arc_mm = 3, t.needle->wire_mm = 0.08;
+    t.needle->material = round_thread(200e9, 0.3, 7.8e-3, 0.08, 1e-3);
+    t.clamps[0].at.s_mm = 4.5;
+    Course run = Course::start(p);
+    run.steps(static_cast<int>(0.5 / step_s));
+    const auto rings = run.world.rings();
+    ASSERT_EQ(rings.size(), 4u) << step_s;
+    const double walls[] = {0.5, 0.4, -0.4, -0.5};
+    for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(rings[i].place.z, walls[i], 0.03) << step_s << " " << i;
+    EXPECT_NE(rings[1].suture, rings[2].suture) << step_s;
+    EXPECT_EQ(run.found, 0u);
+    EXPECT_EQ(run.inverted, 0);
+  }
+}
+
 TEST(TissueThread, ANeedleThatIsNotPressedHardEnoughOnlyDentsTheWall) {
   WorldParams p = needle_above();
   p.tissues[0].pierce_force = 1e9;
