@@ -191,7 +191,7 @@ world::SolverParams read_solver(Table t) {
 std::vector<Table> read_threads(Table& root, const world::Capacity& capacity, std::size_t most_vertices,
                                 std::vector<ThreadParams>& threads) {
   std::vector<NeedleEntry> needles = read_needles(root);
-  auto tables = root.get_tables("thread", 1, kMaxThreads, "a scene has at least one thread");
+  auto tables = root.get_tables("thread", 1, kMaxThreads, "a scene has one thread to eight");
   std::vector<std::string> names;
   std::size_t vertices = 0;
   for (Table& t : tables) {

@@ -101,7 +101,7 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
       units::rad_per_deg * t.get_number("pierce_angle_deg", p.pierce_angle_rad / units::rad_per_deg, between(1, 89));
   if (!t.clean() || shape == kMesh) return p;
   if (p.wall_mm > 0.499 * p.outer_diameter_mm)
-    t.reject("wall_mm", "less than half of outer_diameter_mm", "a vessel is hollow");
+    t.reject("wall_mm", "at most 0.499 of outer_diameter_mm", "a vessel is hollow");
   else if (static_cast<std::int64_t>(p.around) * p.along * p.layers > kMostElements)
     t.reject("along", "such that around * along * layers is at most " + std::to_string(kMostElements),
              "take larger elements");
