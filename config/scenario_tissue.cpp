@@ -99,6 +99,9 @@ TissueParams read_tissue(Table& t, std::vector<std::string>& names) {
       units::un_per_mn * t.get_number("pierce_force_mn", p.pierce_force / units::un_per_mn, between(1e-3, 1e6));
   p.pierce_angle_rad =
       units::rad_per_deg * t.get_number("pierce_angle_deg", p.pierce_angle_rad / units::rad_per_deg, between(1, 89));
+  const bool held = shape == kMesh ? !p.fixed.empty() : p.fix_first || p.fix_last;
+  if (t.clean() && !held && norm(p.velocity) > 0)
+    t.reject("velocity_mm_per_s", "left out where nothing is held", "it is that of what the anatomy holds");
   if (!t.clean() || shape == kMesh) return p;
   if (p.wall_mm > 0.499 * p.outer_diameter_mm)
     t.reject("wall_mm", "at most 0.499 of outer_diameter_mm", "a vessel is hollow");

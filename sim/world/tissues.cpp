@@ -330,9 +330,7 @@ bool World::State::go_on_in_channel(std::uint32_t k, std::size_t point, contact:
   const tissue::Tissue& body = tissues[last.body - rigid];
   const contact::TriangleMesh& surface = body.surface();
   const double apart = kOtherSide * params.tissues[last.body - rigid].wall_mm;
-  const auto corners = surface.triangle(last.on.triangle);
-  Vector3d from = Vector3d::Zero();
-  for (std::size_t c = 0; c < 3; ++c) from += last.on.weight[static_cast<Eigen::Index>(c)] * surface.vertex(corners[c]);
+  const Vector3d from = hole_of(last);
   const auto normal_of = [&](std::uint32_t t) {
     const Vector3d& a = surface.vertex(surface.triangle(t)[0]);
     return Vector3d((surface.vertex(surface.triangle(t)[1]) - a).cross(surface.vertex(surface.triangle(t)[2]) - a));

@@ -46,6 +46,8 @@ TEST(ScenarioTissue, VesselIsReadInItsUnits) {
 TEST(ScenarioTissue, WhatIsWrongIsNamedWithItsLine) {
   expect_refused("[[tissue]]\nshape = \"vessel\"\nwall_mm = 0\n", ":8: key 'tissue.wall_mm' is 0");
   expect_refused("[[tissue]]\nshape = \"vessel\"\nwall_mm = 0.5\n", ":8: key 'tissue.wall_mm' is 0.5");
+  expect_refused("[[tissue]]\nshape = \"vessel\"\nfixed = \"none\"\nvelocity_mm_per_s = [0, 0, 1]\n",
+                 ":9: key 'tissue.velocity_mm_per_s'");
   expect_refused("[[tissue]]\nshape = \"vessel\"\nyoung_kpa = nan\n", ":8: key 'tissue.young_kpa'");
   expect_refused("[[tissue]]\nshape = \"vessel\"\npoisson = 0.5\n", ":8: key 'tissue.poisson' is 0.5");
   expect_refused("[[tissue]]\nshape = \"vessel\"\naround = 256\nalong = 1000\n", ":9: key 'tissue.along' is 1000");
