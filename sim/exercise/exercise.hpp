@@ -81,7 +81,7 @@ struct Progress {
   bool wrong = false;                 ///< something wrong is there now, and is to be undone first
   Fault fault = Fault::wrong_vessel;  ///< the last
   double tail_mm = std::numeric_limits<double>::quiet_NaN();  ///< of thread before the first hole, once there is one
-  double hole_force = 0, hole_force_most = 0;                 ///< of all holes: now, so far [uN]
+  double hole_force = 0, hole_force_most = 0;                 ///< of all holes: now, borne for 50 ms so far [uN]
   double gap_mm = std::numeric_limits<double>::quiet_NaN(), gap_at_end_mm = gap_mm;  ///< between the vessel ends
 };
 
@@ -117,7 +117,7 @@ class Exercise {
     std::uint32_t thread = 0;
     double entry_s = 0, exit_s = 0;  ///< rest arc
   };
-  void judge_holes(const SceneFacts& facts) noexcept;
+  void judge_holes(const SceneFacts& facts, double step_s) noexcept;
   void judge_hands(const SceneFacts& facts, double step_s) noexcept;
   void judge_knot(const SceneFacts& facts, double step_s) noexcept;
   bool slides() const noexcept { return knot().find('S') != std::string_view::npos; }
@@ -143,7 +143,10 @@ class Exercise {
   double unheld_s_ = 0;
   double cut_s_ = 0;  ///< for so long the thread has been in pieces
   int named_since_cut_ = 0;
-  int pulled_ = 0;  ///< looks in a row with a hole that tears
+  struct {
+    double least = std::numeric_limits<double>::infinity(), time_s = 0;
+    int looks = 0;
+  } pull_;  ///< of the holes' force since it was judged last
   FixedVector<Event, 32> events_;
   std::size_t events_taken_ = 0;
 };
