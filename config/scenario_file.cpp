@@ -295,8 +295,12 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
         .reject_as("time_s", "planned beside cuts_s of [exercise]", "left out where hands cut",
                    "leave one of the two out");
   // A cut of the scripted trainee takes memory as one of hands does, and either hand may hold a thread then.
-  if (s.exercise && s.capacity.cuts == 0)
-    s.capacity.cuts = std::min<std::size_t>(2 * s.exercise->cuts_s.size(), world::kMostHandCuts);
+  const std::size_t scripted = s.exercise ? s.exercise->cuts_s.size() : 0;
+  if (Table given = root.get_table("capacity"); !given.has("cuts"))
+    s.capacity.cuts = std::min<std::size_t>(2 * scripted, world::kMostHandCuts);
+  else if (s.capacity.cuts < scripted)
+    given.reject("cuts", std::to_string(scripted) + " or more, as many as cuts_s of [exercise] has",
+                 "leave it out to have memory for them");
 
   Table jaws = root.get_table("forceps_jaws");
   w.forceps.fill(read_jaws(jaws));

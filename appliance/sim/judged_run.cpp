@@ -1,5 +1,9 @@
 #include "appliance/sim/judged_run.hpp"
 
+#include <fmt/format.h>
+
+#include <utility>
+
 #include "appliance/exercise/exercise_text.hpp"
 #include "appliance/sim/knot_names.hpp"
 
@@ -19,11 +23,16 @@ JudgedRun::JudgedRun(const config::ScenarioExercise& exercise, const world::Worl
 }
 
 void JudgedRun::control(world::World& world) {
-  for (; next_cut_ < cuts_s_.size() && cuts_s_[next_cut_] <= world.time_s() + 1e-9; ++next_cut_) world.cut_held();
+  for (; next_cut_ < cuts_s_.size() && cuts_s_[next_cut_] <= world.time_s() + 1e-9; ++next_cut_) {
+    world.cut_held();
+    cutting_ = true;
+  }
 }
 
-void JudgedRun::look(const world::World& world, const world::WorldParams& params) {
+void JudgedRun::look(const world::World& world, const world::WorldParams& params, const StepReport& report) {
   const double now = world.time_s();
+  if (std::exchange(cutting_, false) && !(report.flags & step_cut))
+    events_.push_back(fmt::format("nothing cut at {:.2f} s: no jaws hold a thread that can be cut there", now));
   if (now >= gap_at_s_ + kGapEvery_s) {
     gap_at_s_ = now;
     world.snapshot(scene_);

@@ -21,8 +21,8 @@ class JudgedRun {
 
   /// Before a step: cuts what the jaws hold, where that is due.
   void control(world::World& world);
-  /// After it. Knots are asked for every half second of simulated time while they matter.
-  void look(const world::World& world, const world::WorldParams& params);
+  /// After it, with what it reported. Knots are asked for every half second of simulated time while they matter.
+  void look(const world::World& world, const world::WorldParams& params, const StepReport& report);
   /// With the knots as they are at the end.
   void finish(const world::World& world, const std::string& throws);
 
@@ -37,6 +37,7 @@ class JudgedRun {
   exercise::EndGap gap_;
   std::vector<double> cuts_s_;
   std::size_t next_cut_ = 0;
+  bool cutting_ = false;  ///< in the step that comes
   double gap_at_s_ = -1, knots_at_s_ = 0;
   double gap_mm_ = std::numeric_limits<double>::quiet_NaN();
   SceneFacts facts_;

@@ -333,7 +333,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
       times.end_step();
       instruments->look(world);
       statistics.add(world, report);
-      if (judged) judged->look(world, params);
+      if (judged) judged->look(world, params, report);
       count_slow(report);
       const double t_s = world.time_s();
       written = false;

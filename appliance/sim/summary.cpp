@@ -261,6 +261,7 @@ json Statistics::clamps(const world::World& world, const world::WorldParams& par
 
 json Statistics::tissue(const world::World& world) const {
   json all = json::array();
+  const auto near = [](double gap_mm) { return gap_mm < world::kNoTissueNear ? json(gap_mm) : json(nullptr); };
   for (std::size_t k = 0; k < params_.tissues.size(); ++k) {
     const world::TissueMeasure m = world.measure_tissue(k);
     const TissuePeak peak = k < tissue_peaks_.size() ? tissue_peaks_[k] : TissuePeak{};
@@ -276,8 +277,8 @@ json Statistics::tissue(const world::World& world) const {
                    {"tool_force_max_mn", mn(peak.tool_force)},
                    {"tissue_force_mn", {mn(m.tissue_force.x), mn(m.tissue_force.y), mn(m.tissue_force.z)}},
                    {"obstacle_force_mn", {mn(m.obstacle_force.x), mn(m.obstacle_force.y), mn(m.obstacle_force.z)}},
-                   {"tissue_gap_mm", m.tissue_gap_mm},
-                   {"tissue_gap_min_mm", peak.gap_mm},
+                   {"tissue_gap_mm", near(m.tissue_gap_mm)},
+                   {"tissue_gap_min_mm", near(peak.gap_mm)},
                    {"in_obstacle_max_mm", peak.in_obstacle_mm},
                    {"inverted", m.inverted},
                    {"inverted_max", peak.inverted},

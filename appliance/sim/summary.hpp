@@ -84,7 +84,7 @@ class Statistics {
   bool judge_ties_, tied_at_start_ = false, tied_at_full_ = false;
   TailMean clamp_mean_;
   struct TissuePeak {
-    double displacement_mm = 0, gap_mm = 1;
+    double displacement_mm = 0, gap_mm = world::kNoTissueNear;
     double force = 0, contact_force = 0, tool_force = 0;  // of all threads, of one contact, of forceps [uN]
     double in_obstacle_mm = 0;
     std::size_t in_obstacle = 0;

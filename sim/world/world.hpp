@@ -62,6 +62,8 @@ struct ContactMeasure {
   bool sliding = false;
 };
 
+inline constexpr double kNoTissueNear = 1;  ///< as far from a tissue others are looked for [mm]
+
 /// A body that deforms, as of the last step.
 struct TissueMeasure {
   std::string name;
@@ -76,9 +78,9 @@ struct TissueMeasure {
   double tool_gap_mm = 1e9;  ///< from its surface to that of the nearest arm; negative: pressed in
   Vec3 tissue_force;         ///< of other tissues on it, W [uN]
   Vec3 obstacle_force;       ///< of rigid obstacles on it, W [uN]
-  /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own, where that is less than
-  /// a millimetre; negative: inside
-  double tissue_gap_mm = 1;
+  /// Of its surface's vertices from the surfaces of other tissues, and of theirs from its own; negative: inside;
+  /// kNoTissueNear: none is as near
+  double tissue_gap_mm = kNoTissueNear;
   double in_obstacle_mm = 0;    ///< how deep its surface's vertices are in a rigid obstacle
   std::size_t in_obstacle = 0;  ///< in which, where that is above 0
 };

@@ -73,6 +73,8 @@ TEST(ScenarioExercise, IsRefusedWithItsLine) {
     EXPECT_NE(said.find(says), std::string::npos) << exercise << said;
   }
   EXPECT_NE(refusal(kWho, "cuts = 7\n").find("'capacity.cuts'"), std::string::npos);
+  EXPECT_NE(refusal(kWho + "cuts_s = [2]\n", "cuts = 0\n").find("'capacity.cuts' is 0, must be 1 or more"),
+            std::string::npos);
   const std::string planned = refusal(kWho + "cuts_s = [2]\n[[cut]]\nthread = \"suture\"\ns_mm = 5\ntime_s = 1\n");
   EXPECT_NE(planned.find("key 'cut.time_s' is planned beside cuts_s"), std::string::npos) << planned;
 }
