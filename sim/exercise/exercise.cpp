@@ -149,7 +149,7 @@ void Exercise::reset() noexcept {
   at_last_ = true;
   picked_up_ = false;
   unheld_s_ = 0;
-  pull_ = {};
+  pull_ = tearing_ = {};
   cut_s_ = 0;
   named_since_cut_ = 0;
   if (goal_.at_once) start();
@@ -239,12 +239,20 @@ void Exercise::judge_holes(const SceneFacts& facts, double step_s) noexcept {
     const Stitch& s = stitches_[0];
     p_.tail_mm = at_last_ ? s.entry_s : facts.threads[s.thread].rest_length_mm - s.entry_s;
   }
-  pull_.least = std::min(pull_.least, p_.hole_force);
-  pull_.time_s += step_s;
-  if (++pull_.looks < kPullLooks || pull_.time_s < kPull_s - 1e-9) return;
-  const double borne = std::exchange(pull_, {}).least;
-  p_.hole_force_most = std::max(p_.hole_force_most, borne);
-  if (borne > goal_.tear_force) blame(Fault::torn);
+  if (pull_.lasts(p_.hole_force, step_s))
+    p_.hole_force_most = std::max(p_.hole_force_most, std::exchange(pull_, {}).least);
+  if (p_.hole_force <= goal_.tear_force) {
+    tearing_ = {};
+  } else if (tearing_.lasts(p_.hole_force, step_s)) {
+    p_.hole_force_most = std::max(p_.hole_force_most, tearing_.least);
+    blame(Fault::torn);
+  }
+}
+
+bool Exercise::Pull::lasts(double force, double step_s) noexcept {
+  least = std::min(least, force);
+  time_s += step_s;
+  return ++looks >= kPullLooks && time_s >= kPull_s - 1e-9;
 }
 
 void Exercise::judge_hands(const SceneFacts& facts, double step_s) noexcept {

@@ -143,10 +143,12 @@ class Exercise {
   double unheld_s_ = 0;
   double cut_s_ = 0;  ///< for so long the thread has been in pieces
   int named_since_cut_ = 0;
-  struct {
+  struct Pull {
     double least = std::numeric_limits<double>::infinity(), time_s = 0;
     int looks = 0;
-  } pull_;  ///< of the holes' force since it was judged last
+    bool lasts(double force, double step_s) noexcept;  ///< one look more
+  };
+  Pull pull_, tearing_;  ///< of the holes' force since it was judged last; since it is more than the wall bears
   FixedVector<Event, 32> events_;
   std::size_t events_taken_ = 0;
 };

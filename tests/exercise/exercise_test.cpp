@@ -369,8 +369,11 @@ TEST(Exercise, EndsWhenTheWallTears) {
   }
   EXPECT_EQ(s.judge.progress().state, State::running) << "what is gone within 50 ms is no pull";
   EXPECT_DOUBLE_EQ(s.judge.progress().hole_force_most, 1e3);
+  s.look(window / 2);
   s.facts.holes[2].force = 6e5;
-  s.look(2 * window);
+  s.look(window - 1);
+  EXPECT_EQ(s.judge.progress().state, State::running);
+  s.look();
   EXPECT_EQ(s.judge.progress().state, State::failed);
   EXPECT_EQ(s.said(), "pick_up pierce_first pierce_second !torn !failed ");
   EXPECT_DOUBLE_EQ(s.judge.progress().hole_force_most, 6e5);
