@@ -350,6 +350,7 @@ the last contact problem between strands that the step solved, u = W r + q, rows
                  the knot from there; of a thread without such ends both ends count
 --expect opens   something was tied at the start or when the loads were full, and nothing is at the end: every open
                  thread could be pulled straight without passing through itself, another thread, a pole or a mesh
+--expect passed  the exercise was passed
 --expect knot=NAME  at the end some threads are tied into NAME: a surgical tie (reef, granny, thief, grief, surgeon) or its
                  throws (1=1, 2=1), or a knot or link as `ligature knot` names it (3_1, 2^2_1); none: no knot at all
 Exit: 0 done, 1 interrupted, contacts overflowed, state not finite, a strand passed through
@@ -510,7 +511,7 @@ int run_command(int argc, char** argv) {
       ->check(unnamed);
   sim_verb
       ->add_option("--expect", sim_arguments.expect,
-                   "exit 1 unless it ends so; repeatable: rest, holds, opens, knot=NAME")
+                   "exit 1 unless it ends so; repeatable: rest, holds, opens, passed, knot=NAME")
       ->allow_extra_args(false);
   sim_verb
       ->add_option("--width", sim_arguments.width,

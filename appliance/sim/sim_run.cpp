@@ -105,9 +105,9 @@ bool expects(const std::vector<std::string>& expect, const char* what) {
 
 Result<void> check_expectations(const std::vector<std::string>& expect) {
   for (const std::string& e : expect) {
-    if (e == "rest" || e == "holds" || e == "opens") continue;
+    if (e == "rest" || e == "holds" || e == "opens" || e == "passed") continue;
     if (!e.starts_with(kExpectKnot) || e.size() == kExpectKnot.size())
-      return usage_error(fmt::format("--expect {}: must be rest, holds, opens or knot=NAME: mend it", e));
+      return usage_error(fmt::format("--expect {}: must be rest, holds, opens, passed or knot=NAME: mend it", e));
     const std::string_view name = std::string_view(e).substr(kExpectKnot.size());
     if (name != "none" && name != "unknown" && !knot::is_tie(name) && !knot::is_name(name))
       return usage_error(
@@ -238,6 +238,10 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     return usage_error(
         fmt::format("{}: --expect holds or opens asks about the ends of threads, and every thread is "
                     "closed: leave it out",
+                    options.scenario.string()));
+  if (!scenario.exercise && expects(options.expect, "passed"))
+    return usage_error(
+        fmt::format("{}: --expect passed asks about an exercise, and there is no [exercise]: leave it out",
                     options.scenario.string()));
   auto instruments = Instruments::load(scenario);
   if (!instruments) return unexpected(instruments.error());
@@ -417,6 +421,10 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     const std::string why = knots ? why_not_knot(*knots, e.substr(kExpectKnot.size())) : knots.error().message;
     if (!why.empty()) complain(fmt::format("--expect {}: {}", e, why));
   }
+  if (expects(options.expect, "passed") && judged->judged().progress().state != exercise::State::passed)
+    complain(fmt::format("--expect passed: the exercise is {} at {:g} s{}",
+                         report["exercise"]["state"].get<std::string>(), world.time_s(),
+                         judged->events().empty() ? "" : ", last: " + judged->events().back()));
   if (expects(options.expect, "rest") && !ending.at_rest)
     complain(fmt::format("--expect rest: not at rest (slower than {:g} mm/s, nothing driven) at {:g} s",
                          scenario.rest_speed_mm_per_s, world.time_s()));

@@ -417,9 +417,10 @@ std::string solver_lines(const json& s) {
   const json &solver = s["solver"], &gap = s["contacts"]["gap_min_mm"], &topology = s["topology"];
   if (const auto missed = solver["steps_not_converged"].get<std::uint64_t>(); missed > 0)
     out += fmt::format(
-        "{} of {} steps ended unconverged; residual {:.2g} (p50), {:.2g} (max), of contacts {:.2g}, {:.2g}\n", missed,
+        "{} of {} steps ended unconverged; residual {:.2g} (p50), {:.2g} (max), of contacts {:.2g}, {:.2g}{}\n", missed,
         s["steps"].get<std::uint64_t>(), solver["residual_p50"].get<double>(), solver["residual_max"].get<double>(),
-        solver["contact_residual_p50"].get<double>(), solver["contact_residual_max"].get<double>());
+        solver["contact_residual_p50"].get<double>(), solver["contact_residual_max"].get<double>(),
+        solver["residual_max"].get<double>() > 0 ? "" : ": what still moved, or lay in each other, counts too");
   if (gap.is_number() && gap.get<double>() < 0)
     out += fmt::format("deepest in each other: {:.3g} um; of a thread's radius: {:.3g}\n", -1e3 * gap.get<double>(),
                        -s["contacts"]["gap_min_over_radius"].get<double>());

@@ -190,7 +190,9 @@ Result<void> World::State::add_sutures() {
     }
     const auto& list = rings.list();
     if (list[list.size() - 2].u >= list.back().u)
-      return usage_error(name + ": its exit comes before its entry along the thread: exchange them");
+      return usage_error(name +
+                         ": its exit comes before its entry along the thread: exchange them, or place them on either "
+                         "side of the wall");
   }
   channels = static_cast<std::uint32_t>(params.sutures.size());
   rings.renew();

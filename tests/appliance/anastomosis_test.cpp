@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "appliance/sim/sim_run.hpp"
 
@@ -13,10 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-ligature::Result<ligature::simulate::SimOutcome> simulated(const std::string& name, const char* knot_program) {
+ligature::Result<ligature::simulate::SimOutcome> simulated(const std::string& name, const char* knot_program,
+                                                           std::vector<std::string> expect = {}) {
   setenv("LIGATURE_KNOT_PROGRAM", knot_program, 1);
   ligature::simulate::SimOptions options;
   options.scenario = std::string(LIGATURE_SOURCE_DIR) + "/config/scenarios/anastomosis/" + name + ".toml";
+  options.expect = std::move(expect);
   return ligature::simulate::simulate(options);
 }
 
@@ -83,6 +87,15 @@ TEST(Anastomosis, AnExerciseWhoseKnotsNobodyNamesSaysSo) {
   EXPECT_EQ(outcome->exit_code, 1);
   EXPECT_NE(outcome->complaint.find("nobody names the exercise's knots: /nowhere/ligature-knot"), std::string::npos)
       << outcome->complaint;
+}
+
+TEST(Anastomosis, AnExerciseThatIsAskedToBePassedAndIsNotIsExitOne) {
+  const auto outcome = simulated("torn", LIGATURE_KNOT, {"passed"});
+  ASSERT_TRUE(outcome) << outcome.error().message;
+  EXPECT_EQ(outcome->exit_code, 1);
+  EXPECT_NE(outcome->complaint.find("--expect passed: the exercise is failed at"), std::string::npos)
+      << outcome->complaint;
+  EXPECT_NE(outcome->complaint.find("wall torn"), std::string::npos) << outcome->complaint;
 }
 
 TEST(Anastomosis, HandsThatPullAtBothEndsTearTheWallAndEndTheExercise) {

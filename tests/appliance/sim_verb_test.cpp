@@ -332,8 +332,8 @@ TEST_F(SimVerb, WrongUsageIsExitTwoInOneLine) {
        {std::string(), std::string("/nonexistent.toml"), directory_.string(), file + " --bogus",
         file + " --expect wrest", file + " --expect", file + " --expect knot=", file + " --expect knot=blah",
         file + " --expect knot=3_2", file + " --expect holds --expect opens", file + " --expect rest --expect knot",
-        file + " --out ''", file + " --width 0", file + " --width 17", file + " --width 1.5", file + " --width -1",
-        file + " --width", file + " " + file}) {
+        file + " --expect passed", file + " --out ''", file + " --width 0", file + " --width 17", file + " --width 1.5",
+        file + " --width -1", file + " --width", file + " " + file}) {
     const Answer answer = sim(arguments);
     EXPECT_EQ(answer.exit_code, 2) << arguments;
     EXPECT_EQ(lines(answer.err), 1) << arguments << ": " << answer.err;
