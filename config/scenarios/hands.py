@@ -27,12 +27,28 @@ def quaternion(x, y, z):
     return (*q, (m[k][j] - m[j][k]) / (4 * a))
 
 
+def pointing(q):
+    """Where the jaws of this orientation point: their x."""
+    x, y, z, w = q
+    return (1 - 2 * (y * y + z * z), 2 * (x * y + z * w), 2 * (x * z - y * w))
+
+
 def unit(a):
     return tuple(x / math.sqrt(sum(c * c for c in a)) for x in a)
 
 
 def between(a, b, u):
     return tuple(x + u * (y - x) for x, y in zip(a, b))
+
+
+def turned(p, q, u):
+    """The orientation so far on the shorter way from one to another (spherical linear interpolation)."""
+    c = sum(a * b for a, b in zip(p, q))
+    q, c = (q, c) if c >= 0 else (tuple(-b for b in q), -c)
+    angle = math.acos(min(c, 1.0))
+    if angle < 1e-6:
+        return q
+    return add(tuple(math.sin((1 - u) * angle) / math.sin(angle) * a for a in p), q, math.sin(u * angle) / math.sin(angle))
 
 
 def eased(u):

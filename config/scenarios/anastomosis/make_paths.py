@@ -5,7 +5,8 @@ The right hand picks the needle up near its swage, stands it upright and drives 
 of the one vessel from outside, through both open ends, and through the wall of the other from inside. The left hand
 takes the point, draws the needle out along the circle and the thread after it. Then the knot (throws.py).
 
-granny_*_path.csv: one who winds both throws the same way. drop_right_path.csv: one who lets the needle fall.
+granny_*_path.csv: one who winds both throws the same way, and takes less care: he has the needle at the tips, does not
+roll it into the line of the thread, and shuts his jaws as soon as they are there. drop_right_path.csv: one who lets the needle fall.
 torn_*_path.csv: one whose hands pull both ends of a stitch that is already there (torn.toml) until the wall tears.
 
 Poses of T in W over time (CONTRACT): t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg.
@@ -18,7 +19,7 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent))
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from hands import DEG, Path, add, cross, quaternion, write_aims  # noqa: E402
+from hands import DEG, Path, add, cross, pointing, quaternion, write_aims  # noqa: E402
 from sight import SEEN, Sight  # noqa: E402
 from throws import aim, back_to_path, tie  # noqa: E402
 
@@ -32,6 +33,7 @@ CUT = 55.0  # at these angles from the lowest place its circle cuts the top of t
 CENTRE = (0.0, 0.0, TOP + RADIUS * math.cos(CUT * DEG))
 
 RIGHT_AT = 15.0  # from the swage [deg of arc]
+DEEP = 0.3       # so far behind its tips the left hand takes the needle, where a pull does not turn it [mm]
 OPEN, SHUT = 0.2, 0.0
 BESIDE = 0.43  # the faces 0.9 mm apart [deg]
 WIDE = 0.5
@@ -64,19 +66,21 @@ def lying(arc):
     return place, (-math.cos(a), -math.sin(a), 0.0)
 
 
-def drive(path, begin, end, first, last, at, lean):
-    """Along the circle: the place `at` that the jaws hold goes from angle `first` to `last`."""
+def drive(path, begin, end, first, last, at, lean, deep=0.0):
+    """Along the circle: the place `at` that the jaws hold, so far behind their tips, goes from angle `first` to `last`."""
     count = max(2, round((end - begin) / 0.05))
     for k in range(1, count + 1):
         u = k / count
         u = u * u * (3 - 2 * u)
         angle = first + u * (last - first)
         place, along = on_circle(angle + at)
-        path.to(begin + (end - begin) * k / count, place, jaws(UPRIGHT, along, lean), SHUT)
+        q = jaws(UPRIGHT, along, lean)
+        path.to(begin + (end - begin) * k / count, add(place, pointing(q), deep), q, SHUT)
 
 
 def right_and_left(sight, granny=False):
     right, left = Path(), Path()
+    deep = 0.0 if granny else DEEP
     # Angles are those of the point.
     held = RIGHT_AT - ARC_DEG
     start, through = -80.0, 96.0
@@ -117,14 +121,14 @@ def right_and_left(sight, granny=False):
     q = jaws(UPRIGHT, along, -LEAN)
     left_aims = [(*aim(6.6, 0.5, "last", -left_at * DEG * RADIUS, grip), 1.0, 1.0, 1.0), back_to_path(10.0, 1.0)]
     left.to(6.5, add(grip, (2.0, 6.0, 4.0)), q, OPEN)
-    left.to(7.1, grip, q, OPEN)
+    left.to(7.1, add(grip, pointing(q), deep), q, OPEN)
     left.stay(7.2)
     left.stay(7.5, SHUT)
     left.stay(8.0)
-    drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN)
+    drive(left, 8.0, 10.0, through, through + 152.0, left_at, -LEAN, deep)
     _, out, q, _ = left.rows[-1]
     left.to(PULLED, add(out, (5.65, 0.0, 12.65)), q, SHUT)
-    cut, done, *aims = tie(right, left, PULLED + 0.4, sight, left_aims, granny)
+    cut, done, *aims = tie(right, left, PULLED + 0.4, sight, left_aims, deep, granny)
     print(f"{sight.scenario}: cuts_s = [{cut:.2f}], done at {done:.2f} s")
     for name, rows in zip(("right", "left"), aims):
         write_aims(pathlib.Path(__file__).with_name(f"{sight.scenario}_{name}_aims.csv"), rows)
@@ -180,8 +184,7 @@ if __name__ == "__main__":
     program = options.parse_args().look
     reef = Sight("reef", program)
     hands = right_and_left(reef)
-    # One pair of hands up to the second throw.
-    granny = Sight("granny", program, reef.seen[:3])
+    granny = Sight("granny", program)
     paths = (*hands, *right_and_left(granny, granny=True), dropping(), *tearing())
     for name, path in zip(("right", "left", "granny_right", "granny_left", "drop_right", "torn_right", "torn_left"), paths):
         path.write(pathlib.Path(__file__).with_name(f"{name}_path.csv"))

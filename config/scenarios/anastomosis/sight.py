@@ -28,11 +28,11 @@ def along(points, arc):
 
 
 class Sight:
-    """Looks by the program, or remembers what it saw. first: what it takes as seen before it looks for itself."""
+    """Looks by the program, or remembers what it saw."""
 
-    def __init__(self, scenario, program=None, first=()):
+    def __init__(self, scenario, program=None):
         self.scenario, self.program = scenario, program
-        self.seen = list(first) if program else json.loads(SEEN.read_text())[scenario]
+        self.seen = [] if program else json.loads(SEEN.read_text())[scenario]
         self.next = 0
         self.aims = {"right": [], "left": []}  # of each hand, as far as they are written
 

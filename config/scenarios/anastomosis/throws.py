@@ -7,7 +7,7 @@ other side. The second throw is the mirror image of the first: a reef. Wound as 
 """
 import math
 
-from hands import DEG, add, between, cross, eased, quaternion, rolled, rolled_quaternion, unit
+from hands import DEG, add, between, cross, eased, pointing, quaternion, rolled, rolled_quaternion, turned, unit
 
 REACTION = 0.15                   # of a hand to what its eye sees (drivers/virtual_rig/hand_eye.hpp) [s]
 EVERY, FOLLOWED = 0.1, 0.35        # a hand that follows what it sees [s]
@@ -21,7 +21,7 @@ BEHIND = 3.6                      # the loop's distance from the tips [mm]
 KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
 EASE = 3.0                        # of the long end, once the knot is drawn up, until the short one is let go, ...
 SLACKENED = 1.8                   # ... and while it is cut [mm]
-CUT_AT = 10.2                     # there, from the needle's point [mm]
+CUT_AT = 9.2                      # there, from the needle's point [mm]
 BACK = -8.0                       # y where the right hand waits [mm]
 
 
@@ -64,11 +64,12 @@ def back_to_path(t, over):
 
 
 class Hands:
-    def __init__(self, right, left, left_aims):
+    def __init__(self, right, left, left_aims, deep):
         self.right, self.left = right, left
         _, self.tip, self.turn, self.opening = right.rows[-1]
         _, grip, self.left_turn, _ = left.rows[-1]
         self.grip = add(grip, SWAGE, -1.0)
+        self.needle = add(self.grip, pointing(self.left_turn), -deep)  # where they have it
         self.swage, self.roll = SWAGE, 0.0
         self.right_aims, self.left_aims = [], left_aims
 
@@ -97,7 +98,7 @@ class Hands:
             self.right.to(begin, tip, from_turn, wide)
         for k in range(1, count + 1):
             u = eased(k / count)
-            self.right.to(begin + (end - begin) * k / count, between(tip, to, u), self.turn,
+            self.right.to(begin + (end - begin) * k / count, between(tip, to, u), turned(from_turn, self.turn, u),
                           wide + u * (self.opening - wide))
 
     def left_to(self, t, swage, roll):
@@ -116,20 +117,21 @@ class Hands:
 
 def in_line(hands, swage, knot):
     """The roll in which a thread from there pulls the needle in a line with the jaws, and cannot turn it."""
-    from_grip = math.atan2(-hands.grip[2], -hands.grip[0]) / DEG
+    from_grip = math.atan2(-hands.needle[2], -hands.needle[0]) / DEG
     roll = math.atan2(knot[2] - swage[2], knot[0] - swage[0]) / DEG - from_grip
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
 def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0, reach=1.0,
-          across=0.0):
+          across=0.0, settle=0.0, line_up=True):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
     how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
     what part of the right hand's way down the left one goes as well; reach: how long that takes to where it begins [s];
-    across: how far from its end the short end has the direction that the jaws are laid across; back: the right hand's way
-    out of the loop from where it took the end, move by move, and y where it draws from; wind: +1 laid round
-    anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
+    across: how far from its end the short end has the direction that the jaws are laid across; settle: for how long the
+    open jaws follow the short end before they shut [s]; line_up: the needle is rolled into the line of the thread before
+    it is drawn; back: the right hand's way out of the loop from where it took the end, move by move, and y where it draws
+    from; wind: +1 laid round anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
     end, tail = see(t - 0.6, across)
@@ -172,10 +174,10 @@ def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, 
     t += 0.25
     at, _ = see(t, take)
     hands.look(t, 0.4, take, at)
-    hands.follow(t, t + 0.4, take, at)
     hands.move_right(t, t + 0.4, (at[0], at[1] + deep, at[2]))
     hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
-    t += 0.45
+    hands.follow(t, t + 0.4 + settle, take, at)
+    t += 0.45 + settle
     hands.move_right(t, t + 0.2, hands.tip, SHUT)
     t += 0.25
     # Slack for the loop, and back out of it.
@@ -189,15 +191,16 @@ def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, 
     t += 0.5
     hands.look_away(t, 1.2)
     hands.move_right(t, t + 1.2, (side * 1.2, -back[2], 4.2))
-    hands.move_left(t, t + 1.2, (-side * 8.0, 1.5, 4.7))
+    drawn = (-side * 8.0, 1.5, 4.7)
+    hands.move_left(t, t + 1.2, drawn, in_line(hands, drawn, KNOT) if line_up else None)
     return t + 1.2
 
 
-def tie(right, left, t, sight, left_aims, granny=False):
+def tie(right, left, t, sight, left_aims, deep, granny=False):
     """From when the thread has been drawn through to the cut end; a granny has its second throw laid round as the first.
-    left_aims: of the left hand, up to then.
+    left_aims: of the left hand, up to then; deep: how far behind its tips it has the needle.
     @returns when it cuts, when it is done, and what the right and the left hand look at (write_aims)"""
-    hands = Hands(right, left, left_aims)
+    hands = Hands(right, left, left_aims, deep)
 
     sight.aims = {"right": hands.right_aims, "left": hands.left_aims}
 
@@ -207,7 +210,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
     # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off
     # them. Taken nearer its end, it is stripped off by a loop that is drawn tight before.
     t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25, deep=0.3,
-              back=(2.6, 4.2, 4.0))
+              settle=0.0 if granny else 0.4, line_up=not granny, back=(2.6, 4.2, 4.0))
     # Along the vessels, low, to either side alike: the throw comes down between the holes and leaves the ends in line.
     hands.move_right(t, t + 1.6, (3.4, -0.6, 3.0))
     hands.move_left(t, t + 1.6, (-13.4, 0.6, 3.4))
@@ -222,7 +225,8 @@ def tie(right, left, t, sight, left_aims, granny=False):
     # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
     # jaws have bent it: that bend points at the jaws, and slips past between them.
     t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7, across=0.7,
-              back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9), wind=1 if granny else -1, low=0.7, reach=1.6)
+              back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9), wind=1 if granny else -1, low=0.7, reach=1.6,
+              line_up=not granny)
     # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
     # that one's hole and bends the vessels.
     short, long = (-3.4, 10.2) if granny else (-4.4, 10.6)
@@ -239,7 +243,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
     t += 0.45
     # Off the short end, to the long one near the knot, and cut.
     hands.move_right(t, t + 0.2, hands.tip, 0.4)
-    # The granny's long end would hang behind the vessel: kept straighter, and cut further from it.
+    # The granny's long end would hang behind the vessel: kept straighter.
     slackened, cut_at = (0.6, 8.0) if granny else (SLACKENED, CUT_AT)
     hands.move_left(t + 0.3, t + 1.1, add(hands.swage, (EASE - slackened, 0.0, 0.0)))
     hands.move_right(t + 0.3, t + 0.8, (-4.9, -7.0, 4.8))
@@ -247,7 +251,7 @@ def tie(right, left, t, sight, left_aims, granny=False):
     right.stay(t)
     left.stay(t)
     at, tail = sight.long_end(t, right, left, cut_at)
-    hands.move_right(t, t + 0.8, (at[0], -5.0, at[2]), 0.4, facing(tail))
+    hands.move_right(t, t + 0.8, (at[0], -5.0, at[2]), OPEN, facing(tail))
     t += 0.8
     hands.look(t, 0.6, cut_at, at, end="last")
     hands.move_right(t, t + 0.6, (at[0], at[1] + 1.4, at[2]))
