@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace ligature::appliance {
@@ -30,7 +31,10 @@ std::string exercise_line(const exercise::Progress& p) {
   if (p.state == State::passed) return fmt::format("Done in {}, {} mistakes", clock, p.fault_count);
   if (p.state == State::failed) return fmt::format("Failed: {}. Reset to begin anew", text_of(p.fault));
   std::string line = fmt::format("{}/{} {}", static_cast<std::size_t>(p.step) + 1, exercise::kSteps, text_of(p.step));
-  if (p.step == exercise::Step::pull_through && std::isfinite(p.tail_mm)) line += fmt::format(": {:.0f} mm", p.tail_mm);
+  const double left = p.step == exercise::Step::pull_through ? p.tail_mm
+                      : p.step == exercise::Step::cut        ? p.ends_mm
+                                                             : std::numeric_limits<double>::quiet_NaN();
+  if (std::isfinite(left)) line += fmt::format(": {:.0f} mm", left);
   if (p.wrong) line = fmt::format("Undo: {}", text_of(p.fault));
   return line + "  " + (p.state == State::paused ? "paused" : clock);
 }
@@ -66,6 +70,7 @@ nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progr
                      {"throws_asked", goal.throws},
                      {"throws", throws},
                      {"tail_mm", known(p.tail_mm)},
+                     {"ends_mm", known(p.ends_mm)},
                      {"gap_mm", known(p.gap_mm)},
                      {"gap_at_end_mm", known(p.gap_at_end_mm)},
                      {"hole_force_most_mn", p.hole_force_most / kMicronewtonsPerMn}};

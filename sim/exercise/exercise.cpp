@@ -239,6 +239,11 @@ void Exercise::judge_holes(const SceneFacts& facts, double step_s) noexcept {
     const Stitch& s = stitches_[0];
     p_.tail_mm = at_last_ ? s.entry_s : facts.threads[s.thread].rest_length_mm - s.entry_s;
   }
+  p_.ends_mm = std::numeric_limits<double>::quiet_NaN();
+  if (const auto& [a, b] = stitches_; a.whole && b.whole && a.thread == b.thread) {
+    const auto [low, high] = std::minmax({a.entry_s, a.exit_s, b.entry_s, b.exit_s});
+    p_.ends_mm = std::max(low, facts.threads[a.thread].rest_length_mm - high);
+  }
   if (pull_.lasts(p_.hole_force, step_s))
     p_.hole_force_most = std::max(p_.hole_force_most, std::exchange(pull_, {}).least);
   if (p_.hole_force <= goal_.tear_force) {
@@ -322,11 +327,7 @@ bool Exercise::holds(Step step, const SceneFacts& facts) const noexcept {
       if (knot() != goal_.throws) return false;
       break;
   }
-  if (!stitched || stitches_[0].thread != stitches_[1].thread) return false;
-  const FactThread& piece = facts.threads[stitches_[0].thread];
-  const auto [low, high] =
-      std::minmax({stitches_[0].entry_s, stitches_[0].exit_s, stitches_[1].entry_s, stitches_[1].exit_s});
-  return !piece.needle && low <= goal_.ends_mm && piece.rest_length_mm - high <= goal_.ends_mm;
+  return stitched && p_.ends_mm <= goal_.ends_mm && !facts.threads[stitches_[0].thread].needle;
 }
 
 void Exercise::pass_or_undo(const SceneFacts& facts) noexcept {

@@ -81,6 +81,7 @@ struct Progress {
   bool wrong = false;                 ///< something wrong is there now, and is to be undone first
   Fault fault = Fault::wrong_vessel;  ///< the last
   double tail_mm = std::numeric_limits<double>::quiet_NaN();  ///< of thread before the first hole, once there is one
+  double ends_mm = std::numeric_limits<double>::quiet_NaN();  ///< of the longer end off the outer holes of a stitch
   double hole_force = 0, hole_force_most = 0;                 ///< of all holes: now, borne for 50 ms so far [uN]
   double gap_mm = std::numeric_limits<double>::quiet_NaN(), gap_at_end_mm = gap_mm;  ///< between the vessel ends
 };

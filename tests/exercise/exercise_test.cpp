@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 #include <string_view>
@@ -105,8 +106,13 @@ TEST(Exercise, IsPassedStepByStep) {
     s.cut_needle(69);
     s.look();
     EXPECT_EQ(s.judge.progress().step, Step::cut) << "the tail is still long";
+    double last = 0;
+    for (const FactHole& h : s.facts.holes) last = std::max(last, h.s_mm);
+    EXPECT_NEAR(s.judge.progress().ends_mm, s.facts.threads[1].rest_length_mm - last, 1e-9);
+    EXPECT_GT(s.judge.progress().ends_mm, s.judge.goal().ends_mm);
     s.cut_tail(6);
     s.look();
+    EXPECT_LE(s.judge.progress().ends_mm, s.judge.goal().ends_mm);
     EXPECT_EQ(s.judge.progress().state, State::passed);
     EXPECT_EQ(s.judge.progress().fault_count, 0u);
     EXPECT_DOUBLE_EQ(s.judge.progress().gap_at_end_mm, 0.05);
