@@ -401,8 +401,10 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (statistics.overflows() > 0)
     complain(fmt::format("contacts overflowed in {} steps: raise capacity.contacts", statistics.overflows()));
   if (statistics.gave_way() > 0)
-    complain(fmt::format("contacts gave way in {} steps, at the most that one bears: there is no room for what is led",
-                         statistics.gave_way()));
+    complain(
+        fmt::format("contacts gave way in {} steps, at the most that one bears: there is no room for what is led, or "
+                    "it is led too fast for its steps",
+                    statistics.gave_way()));
   for (const std::string& in : statistics.in_obstacles()) complain(in);
   if (statistics.non_finite() > 0)
     complain(fmt::format("the state was not finite after {} steps and the one before was kept: shorten step_ms",
