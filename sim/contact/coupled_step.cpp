@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "sim/contact/implicit_step.hpp"
-#include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/rigid_surface.hpp"
 #include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/smooth_curve.hpp"
@@ -71,6 +70,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
   in_way_.reserve(64 * kMostStops), tools_in_way_.reserve(64 * kMostStops), folds_in_way_.reserve(kMostStops);
+  at_obstacles_.reserve(kMostStops);
   slid_.resize(most);
   turned_.resize(most);
   springs_.reserve(3 * kMostRings);
@@ -767,6 +767,21 @@ double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
     jams_.join({piece.data(), parts});
     parts = 0;
   };
+  // What lies on a rigid body goes with it, and off it by a little.
+  for (const StoppedAtObstacle& w : at_obstacles_) {
+    if (w.part > kPoorFraction) continue;
+    edge(w.strand, w.edge);
+    for (Jams::Part& p : std::span(piece.data(), parts)) {
+      if (p.held) continue;
+      const Vector3d& x = strands_[w.strand].x[p.index];
+      const Obstacle& body = *bodies_.body[w.obstacle];
+      const Vector3d off = body.nearest(x, 1e9, bodies_.at).normal;
+      p.own = body_motion_ * body.moved(x, bodies_.at) + body.giving() +
+              kOffJam * strands_[w.strand].radius_of(p.index) * off;
+      p.held = true;
+    }
+    join();
+  }
   for (const Stopped& w : in_way_)
     if (w.part <= kPoorFraction) edge(w.strand, w.edge), corners(w.body, w.triangle), join();
   for (const Stopped& w : folds_in_way_)
@@ -820,10 +835,11 @@ double CoupledStep::safe_fraction(const Strand* strands, std::size_t count, doub
   part = std::min(part, look_tissues(bodies_, {fraction, false}, 1, &stops_.found()).fraction);
   folds_in_way_ = stops_.found();
   stops_.keep(Stops::Of::tissue, strands);
+  at_obstacles_.clear();
   if (bodies_.count > 0) {
     const double until = bodies_.at + fraction * body_motion_;
     part = std::min(part, look(strands, count, trial_of_.data(), bodies_,
-                               {.at = ObstacleLook::At::others, .until = until, .give = fraction})
+                               {.at = ObstacleLook::At::others, .until = until, .give = fraction}, &at_obstacles_)
                               .fraction);
   }
   return part >= 1 ? fraction : part * fraction;

@@ -28,6 +28,7 @@
 #include "sim/contact/coupling.hpp"
 #include "sim/contact/jams.hpp"
 #include "sim/contact/mesh_contacts.hpp"
+#include "sim/contact/obstacle_guard.hpp"
 #include "sim/contact/rings.hpp"
 #include "sim/contact/soft_body.hpp"
 #include "sim/contact/soft_coupling.hpp"
@@ -248,9 +249,10 @@ class CoupledStep {
   Tools tools_;
   TissueContacts tissue_contacts_;
   Stops stops_;
-  std::vector<Stopped> in_way_;        ///< of the last move, strands against soft bodies, ...
-  std::vector<Stopped> tools_in_way_;  ///< ... arms of tools against them ...
-  std::vector<Stopped> folds_in_way_;  ///< ... and these against each other
+  std::vector<Stopped> in_way_;                  ///< of the last move, strands against soft bodies, ...
+  std::vector<Stopped> tools_in_way_;            ///< ... arms of tools against them ...
+  std::vector<Stopped> folds_in_way_;            ///< ... and these against each other
+  std::vector<StoppedAtObstacle> at_obstacles_;  ///< strands against rigid bodies
   SoftCoupling soft_coupling_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation

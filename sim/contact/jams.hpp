@@ -34,8 +34,8 @@ class Jams {
   const std::vector<Part>& parts() const noexcept { return parts_; }
   bool has(bool soft, std::uint32_t owner, std::uint32_t index) const noexcept;
 
-  /// These are of one piece, with all that they are of one piece with already. What is known keeps its own move; what
-  /// does not fit is left out. @rt O(jammed), no allocation
+  /// These are of one piece, with all that they are of one piece with already. What is known keeps its own move, unless
+  /// it is held now; what does not fit is left out. @rt O(jammed), no allocation
   void join(std::span<const Part> parts) noexcept;
   /// Every piece moves by the mean of its parts' own moves, or of those that are held. @rt O(jammed^2), no allocation
   void settle() noexcept;

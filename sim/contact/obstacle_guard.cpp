@@ -16,7 +16,7 @@ constexpr double kNoNearer = 1e-6;  // of the radius: from here on halving ends,
 }  // namespace
 
 ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1, const Bodies& bodies,
-                     const ObstacleLook& how) noexcept {
+                     const ObstacleLook& how, std::vector<StoppedAtObstacle>* stopped) noexcept {
   ObstacleVerdict out;
   for (std::uint32_t k = 0; k < count; ++k) {
     const Strand& s = strands[k];
@@ -58,6 +58,7 @@ ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* c
         if (least < nearest && distance(apart ? 1.0 : t) < nearest) apart = false, t = 0;
         if (apart) continue;
         ++out.found;
+        if (stopped && stopped->size() < stopped->capacity()) stopped->push_back({k, j, b, t});
         if (t < out.fraction || out.found == 1) {
           out.fraction = std::min(out.fraction, t);
           out.strand = k, out.edge = j, out.obstacle = b;

@@ -3,6 +3,7 @@
 /// alone (conservative advancement [Mirtich 1996]), so that it answers for moving bodies of every shape.
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "sim/contact/obstacle.hpp"
 #include "sim/contact/strand.hpp"
@@ -17,6 +18,12 @@ struct ObstacleVerdict {
   std::uint32_t strand = 0, edge = 0, obstacle = 0;  ///< the first to pass, when found > 0
 };
 
+/// An edge that would pass into an obstacle.
+struct StoppedAtObstacle {
+  std::uint32_t strand = 0, edge = 0, obstacle = 0;
+  double part = 0;  ///< of the motion that it may make
+};
+
 struct ObstacleLook {
   enum class At : std::uint8_t { all, planes, others };
   At at = At::all;   ///< which bodies
@@ -28,8 +35,9 @@ struct ObstacleLook {
 /// While all vertices move straight from x to x1 and the bodies from where they are (Bodies::at) to how.until.
 /// A centreline may come as near to a surface as a twentieth of its radius, or as half of where it begins.
 /// @param x1 one array a strand, where its vertices would end
+/// @param stopped takes what would pass, as far as it has room
 /// @rt bounded, no allocation
 ObstacleVerdict look(const Strand* strands, std::size_t count, const Vector3d* const* x1, const Bodies& bodies,
-                     const ObstacleLook& how = {}) noexcept;
+                     const ObstacleLook& how = {}, std::vector<StoppedAtObstacle>* stopped = nullptr) noexcept;
 
 }  // namespace ligature::contact

@@ -114,7 +114,8 @@ inline constexpr double kLeastRecovered = 1e-3;   ///< ... and from this on, twi
 inline constexpr int kMostGivingWay = 8;          ///< such a move lets nodes of soft bodies give way so many times, ...
 inline constexpr double kOfRoom = 0.7;            ///< ... which take this part of the way that there is
 inline constexpr double kJamStretch =
-    0.1;  ///< of an edge, that a vertex which is jammed may be kept back by in one move
+    0.1;                                 ///< of an edge, that a vertex which is jammed may be kept back by in one move
+inline constexpr double kOffJam = 0.02;  ///< of its radius, that a strand goes off a rigid body it is jammed at
 inline constexpr std::size_t kMostJammed = 1024;  ///< vertices and nodes
 inline constexpr int kMostBlocked = 2;            ///< ... and after more than so many on end the step ends where it is
 inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone

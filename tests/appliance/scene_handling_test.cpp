@@ -84,6 +84,16 @@ TEST(SceneHandling, AWallBetweenTwoArmsDoesNotStopTheWorld) {
   EXPECT_LT(o.refused_in_a_row, 150) << "312 of these";
 }
 
+// The needle, in a wall, pressed to the surface of an arm: no move of anything that would bring it nearer was let go
+// any more, and any move would have.
+TEST(SceneHandling, ANeedlePressedToAnArmDoesNotStopTheWorld) {
+  const Case c{.seed = 1204, .script_s = 4.2, .steps = 350, .step_ms = 10};
+  const Outcome o = handle(c);
+  report(c, o);
+  expect_nothing_broken(o);
+  EXPECT_LT(o.refused_in_a_row, 100) << "239 of these";
+}
+
 TEST(SceneHandling, HasTheSameBitsAtAnyWidth) {
   std::vector<std::uint64_t> hashes;
   for (const std::size_t width : {1u, 2u, 4u}) {

@@ -40,6 +40,17 @@ TEST(Jams, APieceMovesByTheMeanOfItsParts) {
   for (const Jams::Part& p : jams.parts()) EXPECT_LT((p.move - Vector3d(1, 1, 1)).norm(), 1e-15);
 }
 
+TEST(Jams, WhatIsHeldLaterIsHeldFromThenOn) {
+  Jams jams(16);
+  jams.join(std::array<Jams::Part, 2>{vertex(0, 7, {3, 0, 0}), node(0, 1, {1, 0, 0})});
+  jams.join(std::array<Jams::Part, 2>{vertex(0, 7, {0, 2, 0}, true), vertex(0, 8, {0, 4, 0}, true)});
+  jams.join(std::array<Jams::Part, 2>{vertex(0, 7, {9, 9, 9}), vertex(0, 8, {9, 9, 9})});
+  jams.settle();
+  EXPECT_EQ(move_of(jams, false, 0, 7), Vector3d(0, 2, 0));
+  EXPECT_EQ(move_of(jams, false, 0, 8), Vector3d(0, 4, 0));
+  EXPECT_LT((move_of(jams, true, 0, 1) - Vector3d(0, 3, 0)).norm(), 1e-15) << "goes with those that are held";
+}
+
 TEST(Jams, WhatHasAPartInCommonIsOnePieceInWhateverOrderItIsTold) {
   // A chain of 12 links and a pair beside it.
   std::vector<std::array<Jams::Part, 2>> links;

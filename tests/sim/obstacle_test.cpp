@@ -541,7 +541,16 @@ TEST(ObstacleGuard, StopsNoEdgeOfWhichAVertexIsSpared) {
       std::vector<Vector3d> x1 = x;
       x1[j].z() = x1[j + 1].z() = 0;
       const Vector3d* ends[1] = {x1.data()};
-      const auto v = contact::look(&strand, 1, ends, bodies);
+      std::vector<contact::StoppedAtObstacle> told;
+      told.reserve(8);
+      const auto v = contact::look(&strand, 1, ends, bodies, {}, &told);
+      EXPECT_EQ(told.size(), v.found);
+      double least = 1;
+      for (const contact::StoppedAtObstacle& t : told) {
+        EXPECT_TRUE(t.edge + 1 >= j && t.edge <= j + 1 && t.strand == 0 && t.obstacle == 0) << t.edge << " of " << j;
+        least = std::min(least, t.part);
+      }
+      EXPECT_EQ(least, v.fraction);
       if (v.found == 0) {
         ++spared_whole;
         continue;
