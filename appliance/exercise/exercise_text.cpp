@@ -34,7 +34,7 @@ std::string exercise_line(const exercise::Progress& p) {
   const double left = p.step == exercise::Step::pull_through ? p.tail_mm
                       : p.step == exercise::Step::cut        ? p.ends_mm
                                                              : std::numeric_limits<double>::quiet_NaN();
-  if (std::isfinite(left)) line += fmt::format(": {:.0f} mm", left);
+  if (std::isfinite(left)) line += fmt::format(": {:.1f} mm", left);
   if (p.wrong) line = fmt::format("Undo: {}", text_of(p.fault));
   return line + "  " + (p.state == State::paused ? "paused" : clock);
 }

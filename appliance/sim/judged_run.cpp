@@ -32,7 +32,8 @@ void JudgedRun::control(world::World& world) {
 void JudgedRun::look(const world::World& world, const world::WorldParams& params, const StepReport& report) {
   const double now = world.time_s();
   if (std::exchange(cutting_, false) && !(report.flags & step_cut))
-    events_.push_back(fmt::format("nothing cut at {:.2f} s: no jaws hold a thread that can be cut there", now));
+    events_.push_back(fmt::format(
+        "nothing cut at {:.2f} s: no jaws hold a thread that can be cut there, or capacity.cuts is used up", now));
   if (now >= gap_at_s_ + kGapEvery_s) {
     gap_at_s_ = now;
     world.snapshot(scene_);

@@ -70,7 +70,7 @@ CoupledStep::CoupledStep(std::size_t most_threads, std::size_t most_vertices, st
   for (std::vector<double>* v : {&q_, &force_, &start_}) v->resize(3 * most);
   mu_.resize(most);
   in_way_.reserve(64 * kMostStops), tools_in_way_.reserve(64 * kMostStops), folds_in_way_.reserve(kMostStops);
-  at_obstacles_.reserve(kMostStops);
+  at_obstacles_.reserve(kMostJammed), jammed_at_.reserve(kMostStops);
   slid_.resize(most);
   turned_.resize(most);
   springs_.reserve(3 * kMostRings);
@@ -769,7 +769,13 @@ double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
   };
   // What lies on a rigid body goes with it, and off it by a little.
   for (const StoppedAtObstacle& w : at_obstacles_) {
-    if (w.part > kPoorFraction) continue;
+    const auto same = [&](const StoppedAtObstacle& k) {
+      return k.strand == w.strand && k.edge == w.edge && k.obstacle == w.obstacle;
+    };
+    const bool known = std::any_of(jammed_at_.begin(), jammed_at_.end(), same);
+    if (w.part <= kPoorFraction && !known && jammed_at_.size() < jammed_at_.capacity()) jammed_at_.push_back(w);
+  }
+  for (const StoppedAtObstacle& w : jammed_at_) {
     edge(w.strand, w.edge);
     for (Jams::Part& p : std::span(piece.data(), parts)) {
       if (p.held) continue;
@@ -804,7 +810,8 @@ double CoupledStep::move_jams_as_one(const ThreadSystem* systems) noexcept {
       continue;
     }
     const Strand& s = strands_[p.owner];
-    most = std::max(most, (p.move - p.own).norm() / s.length_of(std::min<std::size_t>(p.index, s.edges() - 1)));
+    const double aside = (p.move - systems[p.owner].step_of(p.index)).norm();
+    most = std::max(most, aside / s.length_of(std::min<std::size_t>(p.index, s.edges() - 1)));
   }
   return most;
 }
@@ -1189,7 +1196,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
                                                                         : std::min(1.0, 1.5 * relax);
     soft_before = soft_moved_;
     fraction = std::min(fraction, relax);
-    jams_.clear();
+    jams_.clear(), jammed_at_.clear();
     place_trial(systems, count, fraction);
     tools_.foresee();
     const std::size_t stops_before = stops_.size();
@@ -1202,8 +1209,9 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
       allowed = safe_fraction(strands, count, fraction, settings);
     }
     for (int round = 0; round < kMostGivingWay && fraction > 0 && allowed < kBlockedFraction * fraction; ++round) {
+      const std::size_t at_bodies = jammed_at_.size();
       fraction = std::min(fraction, kJamStretch / std::max(move_jams_as_one(systems), kJamStretch));
-      if (jams_.empty()) break;
+      if (jams_.empty() || (round > 0 && !among_tissue && jammed_at_.size() == at_bodies)) break;
       visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
       place_trial(systems, count, fraction);
       allowed = safe_fraction(strands, count, fraction, settings);
@@ -1214,6 +1222,8 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
          ++round) {
       for (const Stopped& w : tools_in_way_) tools_.stand(w.strand);
       tools_.foresee();
+      if (!jammed_at_.empty())
+        fraction = std::min(fraction, kJamStretch / std::max(move_jams_as_one(systems), kJamStretch));
       give_way(strands, fraction);
       visit_soft([&](const SoftBody& body) { fraction = std::min(fraction, body.reach()); });
       place_trial(systems, count, fraction);

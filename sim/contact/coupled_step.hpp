@@ -253,6 +253,7 @@ class CoupledStep {
   std::vector<Stopped> tools_in_way_;            ///< ... arms of tools against them ...
   std::vector<Stopped> folds_in_way_;            ///< ... and these against each other
   std::vector<StoppedAtObstacle> at_obstacles_;  ///< strands against rigid bodies
+  std::vector<StoppedAtObstacle> jammed_at_;     ///< those of them that go with the body in this linearisation
   SoftCoupling soft_coupling_;
   Bodies bodies_;           ///< of this step
   double body_motion_ = 0;  ///< fraction of their motion that they make in this linearisation

@@ -35,7 +35,7 @@ void Jams::join(std::span<const Part> parts) noexcept {
       parts_.push_back(part);
       parts_.back().with = static_cast<std::uint32_t>(i);
     }
-    if (part.held && !parts_[i].held) parts_[i].own = part.own, parts_[i].held = true;
+    if (part.held) parts_[i].own = part.own, parts_[i].held = true;
     if (first == parts_.capacity()) first = i;
     const std::size_t a = root(first), b = root(i);
     parts_[std::max(a, b)].with = static_cast<std::uint32_t>(std::min(a, b));

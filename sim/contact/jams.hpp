@@ -5,7 +5,8 @@
 /// cannot keep a pair apart (a strand in a fold of a wall that closes on it from both sides) it is stopped in every
 /// linearisation, and the world would stand still for good. What moves alike keeps all its distances, and every guard
 /// lets it pass: so vertices and nodes of pairs that are stopped at once, and of all that these hang together with,
-/// move as one rigid piece in this linearisation, as stuck as they are (impact zones [Provot 1997; Bridson 2002]).
+/// move as one rigid piece in this linearisation, as stuck as they are (impact zones [Provot 1997; Bridson 2002]). What
+/// is jammed at a rigid body goes as that does there.
 #include <Eigen/Core>
 #include <cstdint>
 #include <span>
@@ -35,7 +36,7 @@ class Jams {
   bool has(bool soft, std::uint32_t owner, std::uint32_t index) const noexcept;
 
   /// These are of one piece, with all that they are of one piece with already. What is known keeps its own move, unless
-  /// it is held now; what does not fit is left out. @rt O(jammed), no allocation
+  /// it is held; what does not fit is left out. @rt O(jammed), no allocation
   void join(std::span<const Part> parts) noexcept;
   /// Every piece moves by the mean of its parts' own moves, or of those that are held. @rt O(jammed^2), no allocation
   void settle() noexcept;

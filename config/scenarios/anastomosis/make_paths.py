@@ -6,7 +6,7 @@ of the one vessel from outside, through both open ends, and through the wall of 
 takes the point, draws the needle out along the circle and the thread after it. Then the knot (throws.py).
 
 granny_*_path.csv: one who winds both throws the same way, and takes less care: he has the needle at the tips, does not
-roll it into the line of the thread, and shuts his jaws as soon as they are there. drop_right_path.csv: one who lets
+roll it into the line of the thread as he pulls a throw together, and shuts his jaws as soon as they are there. drop_right_path.csv: one who lets
 the needle fall. torn_*_path.csv: one whose hands pull both ends of a stitch that is already there (torn.toml) until the
 wall tears.
 
