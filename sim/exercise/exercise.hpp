@@ -82,7 +82,7 @@ struct Progress {
   Fault fault = Fault::wrong_vessel;  ///< the last
   double tail_mm = std::numeric_limits<double>::quiet_NaN();  ///< of thread before the first hole, once there is one
   double ends_mm = std::numeric_limits<double>::quiet_NaN();  ///< of the longer end off the outer holes of a stitch
-  double hole_force = 0, hole_force_most = 0;                 ///< of all holes: now, borne through a window of 50 ms so far [uN]
+  double hole_force = 0, hole_force_most = 0;                 ///< of all holes: now, for a window of 50 ms so far [uN]
   double gap_mm = std::numeric_limits<double>::quiet_NaN(), gap_at_end_mm = gap_mm;  ///< between the vessel ends
 };
 

@@ -141,6 +141,7 @@ TEST(Anastomosis, AVesselEndIsPinchedAndLiftedInStepsThatAreWorkedToTheirEnd) {
   EXPECT_EQ(vessel["inverted_max"], 0);
   EXPECT_GT(double(vessel["displacement_max_mm"]), 0.3) << "it was lifted";
   EXPECT_LT(double(vessel["displacement_mm"]), 2e-3) << "let go it returns";
+  EXPECT_TRUE(vessel["tissue_gap_mm"].is_null() && vessel["tissue_gap_min_mm"].is_null()) << "there is no other";
 }
 
 TEST(TissueFromAMesh, IsPressedByWhatTheThreadIsPulledWithAndComesBack) {
