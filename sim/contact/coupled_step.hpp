@@ -16,6 +16,7 @@
 /// vertices, while moves would be longer than kMostMove or contacts slide by more than kMostSlid or kMostTurn; and one
 /// on the vertices near contacts, while the forces that are out of balance there do not fall from one iteration to the
 /// next, or among tissue, and where strands touch rigid bodies alone or nothing holds them, while moves turn back.
+#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -158,6 +159,61 @@ class CoupledStep {
   const double* last_start() const noexcept { return start_.data(); }
 
  private:
+  /// What a step is of: the same in all of its linearisations.
+  struct Given {
+    ThreadSystem* systems;
+    const StepProblem* problems;
+    const Strand* strands;
+    std::size_t count;
+    const CoupledSettings& settings;
+    Executor& executor;
+    StageWatch stage;
+  };
+  /// How far a step has come.
+  struct Course {
+    int iteration = 0;                      ///< linearisations before this one
+    double diameter = 0, rest = 0;          ///< of the thickest strand, longest edge [mm]
+    bool among_tissue = false;              ///< there are bodies that deform
+    double most_move = 0;                   ///< of a vertex in one linearisation [mm]
+    double body_furthest = 0;               ///< motion of any body in this step, ...
+    double carried = 0;                     ///< ... of meshes, ...
+    double rigid_travel = 0;                ///< ... of what tissue meets, at most [mm]
+    double body_reach = 0, tool_reach = 0;  ///< that contacts with them are looked for in, at most [mm]
+    int parts = 0;                          ///< that the prescribed motion is made in
+    double most_led = 1;                    ///< fraction of it that this step makes
+    double motion = 1;                      ///< ... that is made
+    double asked = 1;                       ///< ... that will be after this linearisation
+    double travelled = 0;                   ///< since pairs were gathered, at most [mm]
+    double shifted = 0, slid = 0;           ///< since contacts were found: any vertex, contacts [mm]
+    double moved_before = 0, gone = 0;      ///< the move before the last, all moves, at most [mm]
+    double furthest = 0;                    ///< motion by this linearisation of any vertex, ...
+    double led = 0;                         ///< ... of those that are held, ...
+    double knots_moved = 0;                 ///< ... of those near contacts, ...
+    double most_slid = 0;                   ///< ... of contacts against each other, where that turns normals [mm]
+    double over = 0;                        ///< of the last move, over what is trusted
+    double knots_before = 0;                ///< imbalance near contacts before the last move [uN]
+    double knot_drag = 0, drag_force = 0;   ///< there in the last linearisation [uN/mm], and by its move [uN]
+    double first_load = 0;                  ///< when the step began [uN]
+    double soft_before = 1e9, relax = 1;    ///< last move of soft bodies [mm], and what part of it is made now
+    double work = 0;                        ///< so far, in coupled contacts
+    bool worked = false;                    ///< as much as it may cost
+    bool calm = false;                      ///< threads are in balance and at rest
+    bool still = false, cut = false;        ///< of the last move: nothing moved; it was cut short
+    bool met = false;                       ///< strands press on each other
+    bool hands_wait = false;                ///< for one linearisation
+    int blocked = 0;                        ///< moves on end that led nowhere
+    /// @returns the fraction of the prescribed motion that a linearisation from here leads to
+    double led_to(double made) const noexcept {
+      return parts > 0 && made < most_led ? std::min(most_led, made + most_led / parts) : most_led;
+    }
+  };
+  /// Forces where strands and bodies are.
+  struct Balance {
+    ThreadSystem::Imbalance worst;
+    double load = 0, rounding = 0;  ///< [uN]
+    bool on_bodies = false;         ///< strands touch rigid bodies alone, or nothing holds them
+    bool by_moves = false;          ///< the drag near contacts goes by how moves lie to each other
+  };
   struct Row {
     enum class Of : std::uint8_t { strands, body, mesh, ring, strut, tool, tissue };
     std::size_t contact = 0;  ///< in contacts_, body_contacts_, mesh_contacts_, rings_, tools_ or tissue_contacts_
@@ -196,50 +252,73 @@ class CoupledStep {
   bool on_rigid(const StrandContact& of_tissue) const noexcept {
     return bodies_.rigid_of(of_tissue.pair.edge_a) || bodies_.rigid_of(of_tissue.pair.edge_b);
   }
+  // The course of a step (coupled_step.cpp), in the order of solve().
+  Course begin(const Given& given) noexcept;
+  Balance assemble(const Given& given, const Course& course, bool last) noexcept;
+  void find_again(const Given& given, const Course& course, CoupledOutcome& out) noexcept;
+  void find_strands_again(const Given& given, Course& course, CoupledOutcome& out) noexcept;
+  void add_known_forces(const Given& given, Balance& balance) noexcept;
+  void judge(const Given& given, Course& course, Balance& balance, CoupledOutcome& out) noexcept;
+  void linearise(const Given& given, Course& course, const Balance& balance) noexcept;
+  void count_work(const Given& given, Course& course, CoupledOutcome& out) noexcept;
+  void steer_knot_drag(const Given& given, bool first) noexcept;
+  bool measure(const Given& given, Course& course) noexcept;
+  double trusted(const Given& given, Course& course, CoupledOutcome& out) noexcept;
+  void advance(const Given& given, Course& course, double fraction) noexcept;
+  void finish(const Given& given, const Course& course, CoupledOutcome& out) noexcept;
+
   double meshes_travel() const noexcept;
-  void add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept;
-  void turn_with_rims() noexcept;
-  void pull_rims(ThreadSystem* systems) noexcept;
-  std::uint32_t number_of(const SoftBody& body) const noexcept;
-  void add_soft_coupling() noexcept;
-  Vector3d relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
-  void push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force, bool right) noexcept;
-  Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
-  /// The number of the tool that a strand touches there, or none.
-  static constexpr std::size_t kNoTool = static_cast<std::size_t>(-1);
-  std::size_t tool_of(const StrandContact& c, const Row& row) const noexcept;
-  Vector3d body_moved(const StrandContact& c, const Row& row, bool ahead) const noexcept;
-  Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
-  Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
+  int body_parts(const Strand* strands) const noexcept;
   double least_skin() const noexcept;
   TissueReach reach_of_tissue(double furthest, bool by_step) const noexcept;
-  bool give_way(const Strand* strands, double fraction) noexcept;
-  double move_jams_as_one(const ThreadSystem* systems) noexcept;
-  SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
-                         std::vector<Stopped>* stopped = nullptr) const noexcept;
-  bool strands_press() const noexcept;  ///< on each other
-  bool loose(const ThreadSystem* systems, const StepProblem* problems, std::size_t count, double load) const noexcept;
-  double worst_penetration() const noexcept;
-  bool tissues_apart() const noexcept;
-  void couple(ThreadSystem* systems, const Strand* strands, std::size_t count, const CoupledSettings& settings,
-              Executor& executor, StageWatch stage, CoupledOutcome& out) noexcept;
-  /// Marks the vertices near contacts in in_knot_ and returns the largest imbalance among them [uN].
-  double find_knots(const ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
-  /// @param first that this step moves
-  void steer_knot_drag(const ThreadSystem* systems, const Strand* strands, std::size_t count, bool first) noexcept;
-  double safe_fraction(const Strand* strands, std::size_t count, double fraction,
-                       const CoupledSettings& settings) noexcept;
-  void stiffen_places(ThreadSystem* systems, const Strand* strands) const noexcept;
-  void let_slide(ThreadSystem* systems, const Strand* strands, std::size_t count) noexcept;
   /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).
   /// @param furthest bound on all of them [mm]. @returns how many did not fit
   template <class Move>
   std::size_t find_on_meshes(const Strand* strands, std::size_t count, double reach, double furthest,
                              const Move& move) noexcept;
-  int body_parts(const Strand* strands) const noexcept;
-  void place_trial(const ThreadSystem* systems, std::size_t count, double fraction) noexcept;
-  void shift_free(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
-                  const CoupledSettings& settings) noexcept;
+  bool strands_press() const noexcept;  ///< on each other
+  bool loose(const Given& given, double load) const noexcept;
+  double worst_penetration() const noexcept;
+  bool tissues_apart() const noexcept;
+  double find_knots(const Given& given, double diameter) noexcept;
+
+  // Its contacts (coupled_contacts.cpp).
+  void couple(const Given& given, double diameter, CoupledOutcome& out) noexcept;
+  void choose(const Given& given, double diameter, CoupledOutcome& out) noexcept;
+  void add_rim_slopes(const ThreadSystem* systems, const Strand* strands) noexcept;
+  void build_coupling(const Given& given) noexcept;
+  void add_soft_coupling() noexcept;
+  void take_out_known_forces() noexcept;
+  void turn_with_rims() noexcept;
+  ConeSettings cone_settings(const Given& given, double diameter, const CoupledOutcome& out) noexcept;
+  void put_on(ThreadSystem* systems) noexcept;
+  void pull_rims(ThreadSystem* systems) noexcept;
+  void stiffen_places(const Given& given) const noexcept;
+  void let_slide(const Given& given) noexcept;
+  /// The number of the tool that a strand touches there, or none.
+  static constexpr std::size_t kNoTool = static_cast<std::size_t>(-1);
+  std::size_t tool_of(const StrandContact& c, const Row& row) const noexcept;
+  Vector3d relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  Vector3d body_moved(const StrandContact& c, const Row& row, bool ahead) const noexcept;
+  Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;
+  Vector3d tissue_moved(const Row& row, bool by_step) const noexcept;
+  void push(ThreadSystem* systems, const StrandContact& c, const Row& row, const Vector3d& force, bool right) noexcept;
+
+  // Its moves (coupled_moves.cpp).
+  double let_through(const Given& given, Course& course, double fraction, CoupledOutcome& out) noexcept;
+  double proven(const Given& given, double fraction, CoupledOutcome& out) noexcept;
+  bool go_back(const Given& given, Course& course) noexcept;
+  bool go_half_back(const Given& given, Course& course) noexcept;
+  bool stretched(const Given& given) const noexcept;
+  void shift_free(const Given& given) noexcept;
+  void place_trial(const Given& given, double fraction) noexcept;
+  double safe_fraction(const Given& given, double fraction) noexcept;
+  bool give_way(const Strand* strands, double fraction) noexcept;
+  double move_jams_as_one(const ThreadSystem* systems) noexcept;
+  SoftVerdict look_tools(const SoftBody& body, const Vector3d* const* to, const SoftMotion& motion, double share,
+                         std::vector<Stopped>* stopped = nullptr) const noexcept;
+  std::uint32_t number_of(const SoftBody& body) const noexcept;
 
   const Strand* strands_ = nullptr;  ///< of the step that is being solved
   StrandContacts contacts_;
