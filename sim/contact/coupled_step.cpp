@@ -144,15 +144,31 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
          std::all_of(mesh_contacts_.contacts().begin(), mesh_contacts_.contacts().end(), apart);
 }
 
-// In how many parts bodies move, each linearised anew, so that none is past a strand in one.
-int CoupledStep::body_parts(const Strand* strands) const noexcept {
+// In how many parts bodies and tools move, each linearised anew, so that none is past what it meets in one: by how they
+// move against what they meet, if that goes on as it did in the step before. What is further away than that is not met
+// in this step. @pre soft bodies have not begun the step
+int CoupledStep::body_parts(const Given& given) const noexcept {
   double parts = 0;
-  visit_rigid([&](const BodyContact& c) {
-    const Obstacle& body = *bodies_.body[c.contact.pair.edge_b];
-    const Strand& strand = strands[c.contact.pair.strand_a];
-    parts = std::max(parts, body.travel() / (kBodyPart * (body.half_thickness() + strand.least_radius())));
+  bool led = false;
+  const auto meets = [&](const StrandContact& c, const Vector3d& moved, double thickness) {
+    led = true;
+    const double way = moved.norm();
+    if (c.gap < way + thickness) parts = std::max(parts, way / (kBodyPart * thickness));
+  };
+  visit_rigid([&](const BodyContact& b) {
+    const StrandContact& c = b.contact;
+    const Obstacle& body = *bodies_.body[c.pair.edge_b];
+    const Strand& s = given.strands[c.pair.strand_a];
+    const Vector3d* const v = given.problems[c.pair.strand_a].state->v.data();
+    const Vector3d moved = body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at);
+    if (moved.isZero(0)) return;
+    meets(c, moved - given.settings.step.dt * place_on(v, s, c.pair.edge_a, c.sa),
+          body.half_thickness() + s.least_radius());
   });
-  return static_cast<int>(std::ceil(std::min(parts, 1e3)));
+  for (const BodyContact& b : tools_.contacts())
+    if (const Vector3d moved = tools_.led(b.contact); !moved.isZero(0))
+      meets(b.contact, moved - soft_moved(b.contact, false), tools_.least_radius());
+  return led ? std::max(1, static_cast<int>(std::ceil(std::min(parts, 1e3)))) : 0;
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
@@ -268,6 +284,7 @@ CoupledStep::Course CoupledStep::begin(const Given& given) noexcept {
                 tools_.contacts(), tissue_contacts_.contacts());
   Course course;
   course.diameter = thickest(given.strands, given.count);
+  course.parts = body_parts(given);
   visit_soft([&](SoftBody& body) {
     body.begin(given.settings.step.dt);
     course.among_tissue = true;
@@ -283,13 +300,9 @@ CoupledStep::Course CoupledStep::begin(const Given& given) noexcept {
       course.parts = std::max(course.parts, static_cast<int>(std::ceil(std::min(1e3, way / course.most_move))));
     }
   }
-  course.parts = std::max(course.parts, body_parts(given.strands));
   visit_rigid_surfaces([&](RigidSurface& r) { course.rigid_travel = std::max(course.rigid_travel, r.travel()); });
-  const auto in_parts_of = [&](double way, double most) {
-    course.parts = std::max(course.parts, static_cast<int>(std::ceil(std::min(1e3, way / most))));
-  };
-  in_parts_of(course.rigid_travel, kRigidPart * least_skin());
-  if (!tools_.contacts().empty()) in_parts_of(tools_.furthest(), kBodyPart * tools_.least_radius());
+  const double rigid_parts = std::min(1e3, course.rigid_travel / (kRigidPart * least_skin()));
+  course.parts = std::max(course.parts, static_cast<int>(std::ceil(rigid_parts)));
   course.parts = std::min(course.parts, std::max(1, given.settings.step.iterations / 2));
   course.motion = course.parts > 0 ? 0.0 : 1.0;
   course.most_led = course.parts > 0 ? led_ : 1.0;

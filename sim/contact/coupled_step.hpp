@@ -268,7 +268,7 @@ class CoupledStep {
   void finish(const Given& given, const Course& course, CoupledOutcome& out) noexcept;
 
   double meshes_travel() const noexcept;
-  int body_parts(const Strand* strands) const noexcept;
+  int body_parts(const Given& given) const noexcept;
   double least_skin() const noexcept;
   TissueReach reach_of_tissue(double furthest, bool by_step) const noexcept;
   /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).

@@ -267,18 +267,20 @@ Vector3d Tools::borne(std::size_t tool) const noexcept {
   return secant > 0 ? Vector3d(t.given / secant) : Vector3d::Zero();
 }
 
-Vector3d Tools::ahead(const StrandContact& at, double part) const noexcept {
+Vector3d Tools::led(const StrandContact& at) const noexcept {
   const Tool& t = touching(at);
   const Strand& s = strands_[at.pair.strand_a];
-  return part * (place_on(t.to.data(), s, at.pair.edge_a, at.sa) - place_on(t.from.data(), s, at.pair.edge_a, at.sa)) +
-         t.gives();
+  return place_on(t.to.data(), s, at.pair.edge_a, at.sa) - place_on(t.from.data(), s, at.pair.edge_a, at.sa);
+}
+
+Vector3d Tools::ahead(const StrandContact& at, double part) const noexcept {
+  const Tool& t = touching(at);
+  return part * led(at) + t.gives();
 }
 
 Vector3d Tools::so_far(const StrandContact& at, double part) const noexcept {
   const Tool& t = touching(at);
-  const Strand& s = strands_[at.pair.strand_a];
-  return part * (place_on(t.to.data(), s, at.pair.edge_a, at.sa) - place_on(t.from.data(), s, at.pair.edge_a, at.sa)) +
-         t.given - t.given_before;
+  return part * led(at) + t.given - t.given_before;
 }
 
 double Tools::furthest_give() const noexcept {

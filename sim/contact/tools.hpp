@@ -83,6 +83,8 @@ class Tools {
   /// How far a tool that a thread touches is still to give way, and how far it did since the step began [mm].
   Vector3d gives(std::size_t tool) const noexcept;
   Vector3d gave(std::size_t tool) const noexcept;
+  /// How far the place of a contact is led in this step [mm].
+  Vector3d led(const StrandContact& at) const noexcept;
   /// Motion of the place of a contact: led by a further part, and giving way as the forces pushed so far say.
   Vector3d ahead(const StrandContact& at, double part) const noexcept;
   /// ... and since the start of the step, after this part of the way.
