@@ -254,6 +254,7 @@ double CoupledStep::let_through(const Given& given, Course& course, double fract
   for (int round = 0; round < kMostGivingWay && fraction > 0 && allowed < kBlockedFraction * fraction; ++round) {
     const std::size_t at_bodies = jammed_at_.size();
     move_as_one();
+    place_trial(given, std::min(allowed, fraction));
     if (jams_.empty() || (round > 0 && !course.among_tissue && jammed_at_.size() == at_bodies)) break;
     look_again();
   }

@@ -144,31 +144,33 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
          std::all_of(mesh_contacts_.contacts().begin(), mesh_contacts_.contacts().end(), apart);
 }
 
-// In how many parts bodies and tools move, each linearised anew, so that none is past what it meets in one: by how they
-// move against what they meet, if that goes on as it did in the step before. What is further away than that is not met
-// in this step. @pre soft bodies have not begun the step
-int CoupledStep::body_parts(const Given& given) const noexcept {
+// In how many parts bodies and tools move, each linearised anew, so that none comes past what it meets in one: by how
+// they move against it, if that goes on as in the step before, and no further in a part than a move may go. That is a
+// forecast: what comes otherwise is looked for over all of the way, and guards cut moves short.
+// @returns 0 only where nothing is led: all motion is then made before the first linearisation.
+// @pre soft bodies have not begun the step
+int CoupledStep::body_parts(const Given& given, double most_move) const noexcept {
+  bool any_led = false;
   double parts = 0;
-  bool led = false;
-  const auto meets = [&](const StrandContact& c, const Vector3d& moved, double thickness) {
-    led = true;
-    const double way = moved.norm();
-    if (c.gap < way + thickness) parts = std::max(parts, way / (kBodyPart * thickness));
+  const auto meets = [&](const StrandContact& c, const Vector3d& led, const Vector3d& met, double thickness) {
+    any_led = true;
+    const double way = (led - met).norm();
+    if (c.gap >= way + thickness) return;
+    parts = std::max({parts, way / (kBodyPart * thickness), led.norm() / most_move});
   };
   visit_rigid([&](const BodyContact& b) {
     const StrandContact& c = b.contact;
     const Obstacle& body = *bodies_.body[c.pair.edge_b];
     const Strand& s = given.strands[c.pair.strand_a];
+    if (!(body.travel() > 0)) return;
     const Vector3d* const v = given.problems[c.pair.strand_a].state->v.data();
-    const Vector3d moved = body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at);
-    if (moved.isZero(0)) return;
-    meets(c, moved - given.settings.step.dt * place_on(v, s, c.pair.edge_a, c.sa),
-          body.half_thickness() + s.least_radius());
+    meets(c, body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at),
+          given.settings.step.dt * place_on(v, s, c.pair.edge_a, c.sa), body.half_thickness() + s.least_radius());
   });
-  for (const BodyContact& b : tools_.contacts())
-    if (const Vector3d moved = tools_.led(b.contact); !moved.isZero(0))
-      meets(b.contact, moved - soft_moved(b.contact, false), tools_.least_radius());
-  return led ? std::max(1, static_cast<int>(std::ceil(std::min(parts, 1e3)))) : 0;
+  if (tools_.furthest() > 0)
+    for (const BodyContact& b : tools_.contacts())
+      meets(b.contact, tools_.led(b.contact), soft_moved(b.contact, false), tools_.least_radius());
+  return any_led ? std::max(1, static_cast<int>(std::ceil(std::min(parts, 1e3)))) : 0;
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
@@ -284,12 +286,12 @@ CoupledStep::Course CoupledStep::begin(const Given& given) noexcept {
                 tools_.contacts(), tissue_contacts_.contacts());
   Course course;
   course.diameter = thickest(given.strands, given.count);
-  course.parts = body_parts(given);
+  course.most_move = std::max(kMostMoveDiameters * course.diameter, kMostMove);
+  course.parts = body_parts(given, course.most_move);
   visit_soft([&](SoftBody& body) {
     body.begin(given.settings.step.dt);
     course.among_tissue = true;
   });
-  course.most_move = std::max(kMostMoveDiameters * course.diameter, kMostMove);
   for (std::size_t k = 0; k < given.count; ++k) {
     const StepProblem& problem = given.problems[k];
     given.systems[k].begin(problem, given.settings.step);

@@ -179,7 +179,7 @@ class CoupledStep {
     double carried = 0;                     ///< ... of meshes, ...
     double rigid_travel = 0;                ///< ... of what tissue meets, at most [mm]
     double body_reach = 0, tool_reach = 0;  ///< that contacts with them are looked for in, at most [mm]
-    int parts = 0;                          ///< that the prescribed motion is made in
+    int parts = 0;                          ///< that the prescribed motion is made in; 0: there is none
     double most_led = 1;                    ///< fraction of it that this step makes
     double motion = 1;                      ///< ... that is made
     double asked = 1;                       ///< ... that will be after this linearisation
@@ -268,7 +268,7 @@ class CoupledStep {
   void finish(const Given& given, const Course& course, CoupledOutcome& out) noexcept;
 
   double meshes_travel() const noexcept;
-  int body_parts(const Given& given) const noexcept;
+  int body_parts(const Given& given, double most_move) const noexcept;
   double least_skin() const noexcept;
   TissueReach reach_of_tissue(double furthest, bool by_step) const noexcept;
   /// Contacts with soft bodies within `reach` and what each vertex is foreseen to move, move(strand, vertex).

@@ -38,9 +38,11 @@ inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration
 inline constexpr double kMostGrowth = 1.02;   ///< ... or, where that was more before the step, to what it was
 inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2]
 inline constexpr double kFaceHold = 0.5;      ///< likewise one with a face of a soft body
-inline constexpr double kBodyPart = 1.0;  ///< of its thickness and a thread's, that a body moves in one linearisation
-inline constexpr double kRigidPart = 10;  ///< likewise one that tissue meets [skins of both]
-inline constexpr double kSameSide = 0.7;  ///< cosine of two normals that belong to one contact with a mesh
+/// Of its thickness and a thread's, that a body moves in one linearisation against what it meets; an arm against
+/// tissue, of its least radius.
+inline constexpr double kBodyPart = 1.0;
+inline constexpr double kRigidPart = 10;        ///< likewise one that tissue meets [skins of both]
+inline constexpr double kSameSide = 0.7;        ///< cosine of two normals that belong to one contact with a mesh
 inline constexpr double kFollowedTurn = 1.0;    ///< a held frame turns further in parts, so that turns are counted,
 inline constexpr double kMostFollowed = 100.0;  ///< up to so many parts in one step [rad]
 inline constexpr double kLeastLevel = 1;  ///< of the sum of two normals across an edge: a sharper bend is left as it is
