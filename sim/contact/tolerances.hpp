@@ -58,7 +58,7 @@ inline constexpr double kLikelyMove = 2;      ///< times the last: a move that b
 inline constexpr double kDrawnAlong = 0.25;   ///< of the furthest foreseen move, that any vertex may make
 inline constexpr double kAuditShare = 0.25;   ///< of the distance kept from a soft surface, that is proven of a move
 inline constexpr double kTissueReach = 1;     ///< that surfaces of soft bodies are looked at within [skins of both]
-inline constexpr double kTissueMargin = 0.2;  ///< a contact of theirs that would be left nearer is coupled [skins]
+inline constexpr double kTissueMargin = 0.5;  ///< a contact of theirs that would be left nearer is coupled [skins]
 inline constexpr double kTissueLeft = 0.01;   ///< that a converged step may lack of their distance [skins]
 
 // Contact between strands.
