@@ -278,7 +278,7 @@ double CoupledStep::let_through(const Given& given, Course& course, double fract
 
 // As much of the move as the audit finds no crossing in: it knows nothing of how the move was found.
 double CoupledStep::proven(const Given& given, double fraction, CoupledOutcome& out) noexcept {
-  const auto passes = [&] {
+  const auto unproven = [&] {
     if (given.settings.between && guard_.audit(given.strands, given.count, trial_of_.data()) > 0) return true;
     bool through = false;
     visit_soft([&](const SoftBody& body) {
@@ -290,7 +290,7 @@ double CoupledStep::proven(const Given& given, double fraction, CoupledOutcome& 
     });
     return through || look_tissues(bodies_, {fraction, false}, kAuditShare).found > 0;
   };
-  for (int halving = 0; passes(); ++halving) {
+  for (int halving = 0; unproven(); ++halving) {
     fraction = halving < kMostAuditHalvings ? 0.5 * fraction : 0.0;
     place_trial(given, fraction);
     if (fraction > 0) continue;

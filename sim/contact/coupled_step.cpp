@@ -147,7 +147,7 @@ bool CoupledStep::apart_from_bodies(const Strand* from, const Strand* to, std::s
 // In how many parts bodies and tools move, each linearised anew, so that none comes past what it meets in one: by how
 // they move against it, if that goes on as in the step before, and no further in a part than a move may go. That is a
 // forecast: what comes otherwise is looked for over all of the way, and guards cut moves short.
-// @returns 0 only where nothing is led: all motion is then made before the first linearisation.
+// @returns 0 only where nothing that is led is near: all motion is then made before the first linearisation.
 // @pre soft bodies have not begun the step
 int CoupledStep::body_parts(const Given& given, double most_move) const noexcept {
   bool any_led = false;

@@ -179,7 +179,7 @@ class CoupledStep {
     double carried = 0;                     ///< ... of meshes, ...
     double rigid_travel = 0;                ///< ... of what tissue meets, at most [mm]
     double body_reach = 0, tool_reach = 0;  ///< that contacts with them are looked for in, at most [mm]
-    int parts = 0;                          ///< that the prescribed motion is made in; 0: there is none
+    int parts = 0;                          ///< that the prescribed motion is made in; 0: none is near
     double most_led = 1;                    ///< fraction of it that this step makes
     double motion = 1;                      ///< ... that is made
     double asked = 1;                       ///< ... that will be after this linearisation
