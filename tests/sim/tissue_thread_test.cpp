@@ -133,6 +133,35 @@ TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
   EXPECT_LT(run.unconverged - before, 30);
 }
 
+/// Linear solves of ten steps with closed jaws 0.35 mm beside a stitched thread, turned by so much a step about their
+/// tips, away from it: their other ends go twelve millimetres times that.
+int solves_beside(double turn) {
+  WorldParams p = stitch(20, 20);
+  p.forceps_present = true;
+  for (ForcepsParams& f : p.forceps) f.max_speed_mm_per_s = 1e4;
+  p.threads[0].forces[0].until_s = 1e9;
+  World world = make_world(p);
+  InstrumentSample sample;
+  const auto step = [&](double angle) {
+    InstrumentPose& pose = sample.instruments[0];
+    pose.status = TrackStatus::tracked;
+    pose.confidence = 1;
+    pose.X_RT = {axis_angle({1, 0, 0}, angle) * axis_angle({0, 1, 0}, std::numbers::pi / 2), {3.5, 0.6, 1.5}};
+    ++sample.sequence;
+    return world.step(sample);
+  };
+  for (int i = 0; i < 100; ++i) step(0);
+  int solves = 0;
+  for (int i = 1; i <= 10; ++i) solves += static_cast<int>(step(-turn * i).iterations);
+  return solves;
+}
+
+TEST(TissueThread, ArmsThatTurnAboutTheirTipsBesideItTakeNoMoreSolves) {
+  const int still = solves_beside(0), turned = solves_beside(0.05);
+  EXPECT_GE(still, 10) << "thread and wall are solved for together";
+  EXPECT_LE(turned, still + 10) << "led by how far their other ends go, 0.6 mm, each step takes three";
+}
+
 // As drawn its bends are sharper than coarse segments are: compared once the load is on, at 0.1 s. The clamp goes on
 // drawing, since where a thread sticks that nothing draws depends on how it came there. Where it is divided anew at a
 // hole it may wait for some steps, by half an edge of 0.05 mm, and slip.
