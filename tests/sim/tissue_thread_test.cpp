@@ -6,6 +6,7 @@
 #include <memory>
 #include <numbers>
 
+#include "tests/sim/scene.hpp"
 #include "tests/sim/thread_scene.hpp"
 
 namespace ligature::world {
@@ -143,10 +144,8 @@ int solves_beside(double turn) {
   World world = make_world(p);
   InstrumentSample sample;
   const auto step = [&](double angle) {
-    InstrumentPose& pose = sample.instruments[0];
-    pose.status = TrackStatus::tracked;
-    pose.confidence = 1;
-    pose.X_RT = {axis_angle({1, 0, 0}, angle) * axis_angle({0, 1, 0}, std::numbers::pi / 2), {3.5, 0.6, 1.5}};
+    InstrumentPose& pose = sample.instruments[0] = hand({3.5, 0.6, 1.5}, 0);
+    pose.X_RT.q = axis_angle({1, 0, 0}, angle) * pose.X_RT.q;
     ++sample.sequence;
     return world.step(sample);
   };
