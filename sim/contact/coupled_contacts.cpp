@@ -123,26 +123,41 @@ void CoupledStep::push(ThreadSystem* systems, const StrandContact& c, const Row&
   if (between) on(c.pair.strand_b, c.pair.edge_b, c.sb, -force, c.normal);
 }
 
+// Motion of a strand's own place of a contact in this step, where it touches on its side `out`.
+Vector3d CoupledStep::strand_slid(const StrandContact& c, std::uint32_t strand, std::uint32_t edge, double at,
+                                  const Vector3d& out, const ThreadSystem* systems) const noexcept {
+  const Strand& s = strands_[strand];
+  const ThreadSystem& system = systems[strand];
+  const Blend b = blend_of(c, s, edge, at);
+  const std::vector<Vector3d>& x0 = *system.problem().x0;
+  Vector3d sum = Vector3d::Zero();
+  for (std::size_t k = 0; k < 3; ++k) sum += b.weight[k] * (s.x[b.vertex[k]] - x0[b.vertex[k]]);
+  if (!s.turns) return sum;
+  const Turn turn = turn_at(s, edge, at, out);
+  return sum + (turn.weight[0] * system.turned(turn.edge[0]) + turn.weight[1] * system.turned(turn.edge[1])) * turn.arm;
+}
+
 // Motion of a's place against b's in this step.
 Vector3d CoupledStep::slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept {
   if (row.of == Row::Of::tool) return tools_.so_far(c, bodies_.at) - soft_moved(c, false);
   if (row.of == Row::Of::tissue) return tissue_moved(row, false);
-  const auto moved = [&](std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out) -> Vector3d {
-    const Strand& s = strands_[strand];
-    const Blend b = blend_of(c, s, edge, at);
-    const std::vector<Vector3d>& x0 = *systems[strand].problem().x0;
-    Vector3d sum = Vector3d::Zero();
-    for (std::size_t k = 0; k < 3; ++k) sum += b.weight[k] * (s.x[b.vertex[k]] - x0[b.vertex[k]]);
-    if (!s.turns) return sum;
-    const Turn turn = turn_at(s, edge, at, out);
-    const ThreadSystem& system = systems[strand];
-    return sum +
-           (turn.weight[0] * system.turned(turn.edge[0]) + turn.weight[1] * system.turned(turn.edge[1])) * turn.arm;
-  };
-  if (c.pair.strand_b == kNoStrand)
-    return moved(c.pair.strand_a, c.pair.edge_a, c.sa, Vector3d::Zero()) -
-           (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, false) : body_moved(c, row, false));
-  return moved(c.pair.strand_a, c.pair.edge_a, c.sa, -c.normal) - moved(c.pair.strand_b, c.pair.edge_b, c.sb, c.normal);
+  const bool alone = c.pair.strand_b == kNoStrand;
+  const Vector3d a =
+      strand_slid(c, c.pair.strand_a, c.pair.edge_a, c.sa, alone ? Vector3d(0, 0, 0) : Vector3d(-c.normal), systems);
+  if (alone) return a - (bodies_.soft_of(c.pair.edge_b) ? soft_moved(c, false) : body_moved(c, row, false));
+  return a - strand_slid(c, c.pair.strand_b, c.pair.edge_b, c.sb, c.normal, systems);
+}
+
+double CoupledStep::work_on_strand(std::uint32_t strand, const ThreadSystem* systems) noexcept {
+  double work = 0;
+  visit_contacts([&](const StrandContact& c, const Row& row) {
+    if (c.force.isZero(0) || row.of == Row::Of::tool || row.of == Row::Of::tissue) return;
+    const bool alone = c.pair.strand_b == kNoStrand;
+    const Vector3d out = alone ? Vector3d(0, 0, 0) : Vector3d(-c.normal);
+    if (c.pair.strand_a == strand) work += c.force.dot(strand_slid(c, strand, c.pair.edge_a, c.sa, out, systems));
+    if (c.pair.strand_b == strand) work -= c.force.dot(strand_slid(c, strand, c.pair.edge_b, c.sb, c.normal, systems));
+  });
+  return work;
 }
 
 double CoupledStep::work_on(std::uint32_t body) noexcept {

@@ -367,7 +367,16 @@ void CoupledStep::find_again(const Given& given, const Course& course, CoupledOu
                 tissue_contacts_.contacts());
 }
 
-// Likewise those of strands with each other.
+// Those with bodies stay as they were met, normals and all.
+void CoupledStep::keep_bodies(const Given& given, const Course& course) noexcept {
+  bodies_.at = course.motion;
+  visit_contacts([&](StrandContact& c, const Row& row) {
+    if (row.of == Row::Of::body || row.of == Row::Of::mesh)
+      c.gap += course.went * c.normal.dot(relative(c, row, given.systems));
+  });
+}
+
+// Contacts of strands with each other, found again or kept.
 void CoupledStep::find_strands_again(const Given& given, Course& course, CoupledOutcome& out) noexcept {
   contacts_.hold(course.among_tissue || course.iteration >= kPlacesFree);
   if (2 * course.travelled + kContactReach * course.diameter > reach_) {
@@ -471,10 +480,12 @@ void CoupledStep::linearise(const Given& given, Course& course, const Balance& b
 }
 
 void CoupledStep::count_work(const Given& given, Course& course, CoupledOutcome& out) noexcept {
-  if (given.settings.as_met)
-    course.met = course.met ||
-                 std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(),
-                             [&](const StrandContact& c) { return c.gap < course.diameter && !c.force.isZero(0); });
+  if (given.settings.as_met) {
+    const auto met = [&](const StrandContact& c) { return c.gap < course.diameter && !c.force.isZero(0); };
+    course.met = course.met || std::any_of(contacts_.contacts().begin(), contacts_.contacts().end(), met);
+    // From further away, too: its normal turns less than between two strands, and more with every move.
+    visit_rigid([&](const BodyContact& b) { course.met_body = course.met_body || !b.contact.force.isZero(0); });
+  }
   ++out.iterations;
   course.work += static_cast<double>(rows_.size()) + kWorkWithout;
   // Hands that are led on in parts may need several; what is left of their way they go in the next step.
@@ -557,6 +568,7 @@ void CoupledStep::advance(const Given& given, Course& course, double fraction) n
   // for one linearisation only what the arm gives way by is left, which is alike all over it.
   course.hands_wait =
       !course.hands_wait && fraction < kBlockedFraction && course.asked > course.motion && !tools_in_way_.empty();
+  course.went = fraction;
   course.motion += fraction * (course.asked - course.motion);
   if (fraction == 1) course.motion = course.asked;
   tools_.advance(fraction);
@@ -621,7 +633,10 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         course.still || course.blocked > kMostBlocked || course.worked || course.iteration == settings.step.iterations;
     Balance balance = assemble(given, course, last);
     if (course.iteration > 0) {
-      find_again(given, course, out);
+      if (course.met_body && !course.cut)
+        keep_bodies(given, course);
+      else
+        find_again(given, course, out);
       if (settings.between) find_strands_again(given, course, out);
     }
     course.cut = false;

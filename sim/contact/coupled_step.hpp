@@ -56,7 +56,8 @@ struct CoupledSettings {
   double tool_thread_friction = 0;  ///< mu between tools and strands
   double tissue_friction = 0;       ///< mu between bodies that deform
   bool between = true;              ///< strands touch each other; else they pass through
-  /// Contacts keep the place and normal with which strands met in this step, as if the impact were at one instant.
+  /// Contacts keep the place and normal with which strands met each other or a rigid body in this step, as if the
+  /// impact were at one instant.
   bool as_met = false;
 };
 
@@ -120,6 +121,8 @@ class CoupledStep {
 
   /// What contacts did on a body that deforms in this step, by the forces at its end. [uN mm]
   double work_on(std::uint32_t body) noexcept;
+  /// Likewise on a strand, what rims do on its slopes left out. @param systems that were solved for
+  double work_on_strand(std::uint32_t strand, const ThreadSystem* systems) noexcept;
 
   StrandContacts& contacts() noexcept { return contacts_; }
   const StrandContacts& contacts() const noexcept { return contacts_; }
@@ -191,6 +194,7 @@ class CoupledStep {
     double knots_moved = 0;                 ///< ... of those near contacts, ...
     double most_slid = 0;                   ///< ... of contacts against each other, where that turns normals [mm]
     double over = 0;                        ///< of the last move, over what is trusted
+    double went = 1;                        ///< fraction of it that was made
     double knots_before = 0;                ///< imbalance near contacts before the last move [uN]
     double knot_drag = 0, drag_force = 0;   ///< there in the last linearisation [uN/mm], and by its move [uN]
     double first_load = 0;                  ///< when the step began [uN]
@@ -199,7 +203,7 @@ class CoupledStep {
     bool worked = false;                    ///< as much as it may cost
     bool calm = false;                      ///< threads are in balance and at rest
     bool still = false, cut = false;        ///< of the last move: nothing moved; it was cut short
-    bool met = false;                       ///< strands press on each other
+    bool met = false, met_body = false;     ///< strands press on each other, on a rigid body
     bool hands_wait = false;                ///< for one linearisation
     int blocked = 0;                        ///< moves on end that led nowhere
     /// @returns the fraction of the prescribed motion that a linearisation from here leads to
@@ -256,6 +260,7 @@ class CoupledStep {
   Course begin(const Given& given) noexcept;
   Balance assemble(const Given& given, const Course& course, bool last) noexcept;
   void find_again(const Given& given, const Course& course, CoupledOutcome& out) noexcept;
+  void keep_bodies(const Given& given, const Course& course) noexcept;
   void find_strands_again(const Given& given, Course& course, CoupledOutcome& out) noexcept;
   void add_known_forces(const Given& given, Balance& balance) noexcept;
   void judge(const Given& given, Course& course, Balance& balance, CoupledOutcome& out) noexcept;
@@ -299,6 +304,8 @@ class CoupledStep {
   static constexpr std::size_t kNoTool = static_cast<std::size_t>(-1);
   std::size_t tool_of(const StrandContact& c, const Row& row) const noexcept;
   Vector3d relative(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
+  Vector3d strand_slid(const StrandContact& c, std::uint32_t strand, std::uint32_t edge, double at, const Vector3d& out,
+                       const ThreadSystem* systems) const noexcept;
   Vector3d slid_so_far(const StrandContact& c, const Row& row, const ThreadSystem* systems) const noexcept;
   Vector3d body_moved(const StrandContact& c, const Row& row, bool ahead) const noexcept;
   Vector3d soft_moved(const StrandContact& c, bool by_step) const noexcept;

@@ -180,6 +180,7 @@ struct World::State {
   std::vector<Vector3d> along_arm;         // where the spheres of an arm are, against tissue
   std::vector<contact::Passage> spared;    // what forceps hold of threads
   Adapting adapting;
+  bool moved_together = false;  // in this step: by coupled[0]
   double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;

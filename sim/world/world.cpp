@@ -103,19 +103,22 @@ void World::State::solve_together(StepReport& report, bool as_met) noexcept {
   }
 }
 
-// An open thread that flies has a way round every other: over its end. Solved for where all are at the end of the step,
-// with normals of there, an impact may roll it that way, move by proven move, until it flies on as if nothing had been
-// in the way. In the time of a step it went no such way: the straight one is near enough to what it did.
+// A thread has a way round a body: aside; and one that flies, open, has one round every other: over its end. Solved for
+// where all are at the end of the step, with normals of there, an impact may roll it that way, move by proven move,
+// until it goes on as if nothing had been in the way. In the time of a step it went no such way: the straight one is
+// near enough to what it did.
 bool World::State::went_round() noexcept {
-  if (params.solver.contact == SolverParams::Contact::none) return false;
   if (!tissues.empty() || !forceps.empty() || left_of_motion > 0) return false;
+  note_ways();
+  if (curved &&
+      contact::look(starts.data(), threads.size(), ends.data(), all_bodies(), {.at = contact::ObstacleLook::At::others})
+              .found > 0)
+    return true;
   const bool flies = std::any_of(threads.begin(), threads.end(), [](const Thread& t) {
     return t.inertial && !t.model.closed && t.loads.empty() && t.drive.held.empty();
   });
-  if (!flies) return false;
-  starts = strands;
-  for (std::size_t k = 0; k < threads.size(); ++k) starts[k].x = threads[k].x0.data();
-  return !coupled[0].uncrossed(starts.data(), strands.data(), threads.size());
+  return flies && params.solver.contact != SolverParams::Contact::none &&
+         !coupled[0].uncrossed(starts.data(), strands.data(), threads.size());
 }
 
 // Threads that are near each other, themselves, or a body with a curved surface, move together; else each by itself.
@@ -162,6 +165,7 @@ void World::State::solve(StepReport& report) noexcept {
       if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
     }
   }
+  moved_together = together;
   if (together) {
     note_energies();
     constraints_before = constraints;
@@ -313,10 +317,12 @@ void World::State::guard_obstacles(StepReport& report) noexcept {
 }
 
 // Implicit Euler loses energy where the energy is convex and may gain some where it is not (a buckling thread). A
-// thread that nothing drives has no source of energy: what it gained is taken from its motion about its centre of mass.
+// thread has no source of energy but its loads and what it touches: what else it gained is taken from its motion about
+// its centre of mass.
 void World::State::limit_energy(Thread& t) noexcept {
   const double elastic = rod::elastic_energy(t.model, t.state.x, t.state.twist).sum();
-  double work = 0, mass = 0;
+  const auto number = static_cast<std::uint32_t>(&t - threads.data());
+  double work = moved_together ? coupled[0].work_on_strand(number, systems.data()) : 0.0, mass = 0;
   Vector3d momentum = Vector3d::Zero();
   for (std::size_t i = 0; i < t.x0.size(); ++i) {
     work += t.drive.load[i].dot(t.state.x[i] - t.x0[i]);
@@ -339,8 +345,14 @@ void World::State::limit_energy(Thread& t) noexcept {
 void World::State::integrate(StepReport& report) noexcept {
   const double per_dt = 1.0 / params.step_s;
   const bool restored = report.flags & step_non_finite_restored;
+  const auto& rings = coupled[0].rings().list();
   for (Thread& t : threads) {
-    const bool limited = t.inertial && t.constraints_count == 0 && settings.implicitness == 1 && !t.moved_by_clamps;
+    // What planes, grips, clamps that move and the rims of holes do on it is not counted.
+    const bool in_hole = std::any_of(rings.begin(), rings.end(), [&](const contact::Ring& r) {
+      return !r.left && r.strand == static_cast<std::uint32_t>(&t - threads.data());
+    });
+    const bool limited =
+        t.inertial && t.constraints_count == 0 && settings.implicitness == 1 && !t.moved_by_clamps && !in_hole;
     for (std::size_t i = 0; i < t.x0.size(); ++i) {
       t.state.v[i] = per_dt * (t.state.x[i] - t.x0[i]);
       t.state.ease[i] *= kEaseDecay;

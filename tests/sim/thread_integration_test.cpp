@@ -231,6 +231,77 @@ TEST(ImplicitEuler, AThreadThatFliesOnToAnotherDoesNotComeRoundItsEnd) {
   }
 }
 
+// Struck off its middle by an impulse J, a free rod has the angular momentum J a about its middle, and goes on turning.
+// What contact does on it is no energy that the integrator made.
+TEST(ImplicitEuler, ARodStruckAsideOfItsMiddleGoesOnTurning) {
+  for (const double aside : {0.5, 1.0, 3.0}) {
+    const double dt = 5e-4;
+    WorldParams p = one_thread({{0, -5 - aside, 0.4}, {0, 5 - aside, 0.4}}, 20, dt);
+    p.solver = {};
+    p.friction.thread_thread = 0;
+    p.threads[0].diameter_mm = 0.3;
+    p.threads[0].material = round_thread(2.5e9, 0.4, 3e-3, 0.3, 0);
+    ThreadParams hitter = p.threads[0];
+    hitter.name = "hitter";
+    hitter.points = {{-10, 0, 0}, {10, 0, 0}};
+    hitter.velocity = {0, 0, 200};
+    p.threads.push_back(hitter);
+    World world = make_world(p);
+    const double thrown = world.measure(1).momentum.z;
+    const auto spin = [&] {
+      const ThreadMeasure m = world.measure(0);
+      const ThreadShape s = world.shape(0);
+      const Vec3 middle = 0.5 * (s.x.front() + s.x.back());
+      return m.angular_momentum.x - (middle.y * m.momentum.z - middle.z * m.momentum.y);
+    };
+    while (world.measure(0).momentum.z < 0.1 * thrown && world.time_s() < 0.1) world.step({});
+    for (int k = 0; k < 10; ++k) world.step({});
+    const double impulse = world.measure(0).momentum.z, turning = spin();
+    EXPECT_NEAR(turning / (impulse * aside), 1, 0.03) << aside;
+    for (int k = 0; k < 20; ++k) world.step({});
+    EXPECT_NEAR(spin() / turning, 1, 0.03) << aside;
+    EXPECT_NEAR((world.measure(0).momentum.z + world.measure(1).momentum.z) / thrown, 1, 1e-9);
+  }
+}
+
+// A hanging thread that a ball leads aside and lets go swings on as high as its energy takes it: half L^2 w^2/3 =
+// half g L (cos a0 - cos a1) for a rod of length L, which so thick a thread nearly is.
+TEST(ImplicitEuler, AHangingThreadThatABallPushedSwingsOn) {
+  const double dt = 2.5e-4, length = 10, gravity = 9810;
+  WorldParams p = one_thread({{0, 0, 0}, {0, 0, -length}}, 20, dt);
+  p.solver = {};
+  p.gravity = {0, 0, -gravity};
+  p.threads[0].diameter_mm = 0.3;
+  p.threads[0].material = round_thread(2.5e9, 0.4, 1.14e-3, 0.3, 0);
+  p.threads[0].clamps = {hold(Place::Kind::first)};
+  ObstacleParams ball;
+  ball.name = "ball";
+  ball.shape = ObstacleParams::Shape::sphere;
+  ball.point = {-1.3, 0, -7};
+  ball.diameter_mm = 2;
+  ball.velocity = {80, 0, 0};
+  ball.until_s = 0.02;
+  p.obstacles.push_back(ball);
+  World world = make_world(p);
+  const auto angle = [&] {
+    const Vec3 end = world.shape(0).x.back();
+    return std::atan2(end.x, -end.z);
+  };
+  double before = 0, speed = 0;
+  while (world.time_s() < 0.0199) {
+    before = angle();
+    world.step({});
+    speed = (angle() - before) / dt;
+  }
+  const double pushed = angle();
+  double highest = 0;
+  for (int k = 0; k < 240; ++k) {
+    world.step({});
+    highest = std::max(highest, angle());
+  }
+  EXPECT_NEAR(highest / std::acos(std::cos(pushed) - length * speed * speed / (3 * gravity)), 1, 0.03);
+}
+
 // x1 = x0 + dt v1 and sum x1 x F(x1) = 0 give  L1 - L0 = -dt sum m v0 x v1, exactly: implicit Euler does not keep
 // angular momentum. Of a thread that spins v1 is v0 turned forward, so that L can only fall.
 TEST(ImplicitEuler, AngularMomentumChangesByExactlyWhatTheoryTakesAndOfASpinningThreadNeverGrows) {
