@@ -369,6 +369,30 @@ TieReport report(const Poll& poll, const Count& c, const Curve& a, const Curve& 
   return out;
 }
 
+/// Whether most closures of an open curve are knotted.
+bool is_knotted(const Curve& open) {
+  constexpr std::size_t directions = 16;
+  const auto votes = closures(
+      {open}, [](const Diagram& d) { return d.sign.empty() ? "" : "knotted"; }, directions);
+  return votes && !votes->empty() && votes->front().name == "knotted";
+}
+
+/// Knots that lie one after the other along one thread are not tied to each other; but while a closed curve is
+/// simplified one of them may come to lie within the other, and then both are read as throws. Such a thread has a place
+/// on both sides of which it is knotted; of two strands that are tied to each other one has no knot once the other is
+/// cut short of it.
+bool are_knots_in_a_row(const Curve& thread) {
+  std::size_t plain = 2, knotted = thread.size();  // points at its beginning
+  if (!is_knotted(thread)) return false;
+  while (knotted - plain > 1) {
+    const std::size_t middle = (plain + knotted) / 2;
+    (is_knotted(Curve(thread.begin(), thread.begin() + static_cast<std::ptrdiff_t>(middle))) ? knotted : plain) =
+        middle;
+  }
+  return knotted + 1 < thread.size() &&
+         is_knotted(Curve(thread.begin() + static_cast<std::ptrdiff_t>(knotted) - 1, thread.end()));
+}
+
 /// The first part of a curve, by length.
 Curve beginning(const Curve& c, double part) {
   double length = 0;
@@ -394,6 +418,11 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
   const Poll whole = polled(a, b, joined_at_load, directions);
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
+  if (joined_at_load && best != nullptr && best->reading.throws.size() >= 2) {
+    Curve thread(a.rbegin(), a.rend());
+    thread.insert(thread.end(), b.begin(), b.end());
+    if (are_knots_in_a_row(thread)) return TieReport{};
+  }
   const bool conclusive = best != nullptr && whole.conclusive(*best);
   // What few closures show beside many that are knots of another kind is their drawn out ends' doing.
   const bool most_are_read = 2 * whole.unread < whole.answers[0];
