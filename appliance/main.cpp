@@ -403,12 +403,16 @@ int replay(const std::string& directory, const FilmArguments& film_arguments, bo
       : !result->complete ? "the session was cut off, nothing to compare with"
       : same              ? "the same"
                           : "DIFFERENT";
+  const bool compared = result->missing == 0 && result->complete;
   if (json)
     fmt::print(
-        "{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":\"{:016x}\",\"complete\":{},\"same\":{},"
+        "{{\"steps\":{},\"state_hash\":\"{:016x}\",\"recorded_hash\":{},\"complete\":{},\"same\":{},"
         "\"missing_records\":{},\"grasps\":{}}}\n",
-        result->steps, result->state_hash, result->recorded_hash, result->complete, same, result->missing,
-        result->grasps);
+        result->steps, result->state_hash,
+        result->complete ? fmt::format("\"{:016x}\"", result->recorded_hash) : "null", result->complete,
+        compared ? fmt::to_string(same) : "null", result->missing, result->grasps);
+  else if (!result->complete)
+    fmt::print("{} steps, state {:016x}: {}\n", result->steps, result->state_hash, verdict);
   else
     fmt::print("{} steps, state {:016x}, recorded {:016x}: {}\n", result->steps, result->state_hash,
                result->recorded_hash, verdict);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -45,7 +46,11 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
     if (!session.at("steps").is_number_unsigned()) throw std::invalid_argument("steps is not a count");
     result.steps = session.at("steps").get<std::uint64_t>();
     step_s = session.at("step_s").get<double>();
-    result.recorded_hash = std::stoull(session.at("state_hash").get<std::string>(), nullptr, 16);
+    if (!(step_s >= 1e-5 && step_s <= 0.1)) throw std::invalid_argument("step_s is not within 1e-5..0.1");
+    const std::string hash = session.at("state_hash").get<std::string>();
+    const auto [end, wrong] = std::from_chars(hash.data(), hash.data() + hash.size(), result.recorded_hash, 16);
+    if (wrong != std::errc{} || end != hash.data() + hash.size())
+      throw std::invalid_argument("state_hash is not a hexadecimal number of 64 bits");
     result.complete = session.at("complete").get<bool>();
     if (session.contains("records")) {  // sessions of before that do not say
       if (!session["records"].is_number_unsigned()) throw std::invalid_argument("records is not a count");
@@ -55,6 +60,8 @@ Result<ReplayResult> replay_session(const std::string& directory, const ReplayWa
     if (followed.filter) {
       followed.filter = session["hands"].at("filter").get<bool>();
       followed.max_lead_ms = session["hands"].at("max_lead_ms").get<double>();
+      if (!(followed.max_lead_ms >= 0 && followed.max_lead_ms <= 20))
+        throw std::invalid_argument("max_lead_ms is not within 0..20");
     }
   } catch (const std::exception& wrong) {
     return usage_error(fmt::format("{}: not a session file: {}: name the --out folder of a `ligature run`",

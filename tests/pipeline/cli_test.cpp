@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
+#include <tuple>
 
 namespace {
 
@@ -148,6 +149,17 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   const Answer endless = ligature("replay " + out);
   EXPECT_EQ(endless.exit_code, 2);
   EXPECT_NE(endless.err.find("not of this session"), std::string::npos) << endless.err;
+  for (const auto& [where, value, key] : {std::tuple{"/step_s", nlohmann::json(-5), "step_s"},
+                                          {"/hands/max_lead_ms", nlohmann::json(-7), "max_lead_ms"},
+                                          {"/state_hash", nlohmann::json("zz94"), "state_hash"}}) {
+    auto wrong = session;
+    wrong[nlohmann::json::json_pointer(where)] = value;
+    std::ofstream(out + "/session.json") << wrong;
+    const Answer refused = ligature("replay " + out);
+    EXPECT_EQ(refused.exit_code, 2) << key;
+    EXPECT_NE(refused.err.find(std::string("session.json: not a session file: ") + key), std::string::npos)
+        << refused.err;
+  }
   std::ofstream(out + "/session.json") << session;
 
   std::ifstream in(out + "/samples.csv");
@@ -161,7 +173,7 @@ TEST_F(Cli, RunPrintsOneJsonObjectAndLeavesAReplayableSession) {
   EXPECT_EQ(cut.out.find("DIFFERENT"), std::string::npos) << cut.out;
   const auto replayed = nlohmann::json::parse(ligature("replay --json " + out).out, nullptr, false);
   EXPECT_GT(replayed["missing_records"].get<int>(), 0);
-  EXPECT_FALSE(replayed["same"].get<bool>());
+  EXPECT_TRUE(replayed["same"].is_null()) << "nothing was compared";
 }
 
 TEST_F(Cli, TheLastProfileAndOutWin) {
@@ -189,6 +201,7 @@ TEST_F(Cli, KilledSessionReplaysUpToItsLog) {
   const auto replayed = nlohmann::json::parse(answer.out, nullptr, false);
   ASSERT_FALSE(replayed.is_discarded()) << answer.out;
   EXPECT_FALSE(replayed["complete"].get<bool>());
+  EXPECT_TRUE(replayed["same"].is_null() && replayed["recorded_hash"].is_null()) << answer.out;
   EXPECT_GT(replayed["steps"].get<int>(), 0);
 }
 
