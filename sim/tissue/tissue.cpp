@@ -1401,6 +1401,10 @@ void Tissue::go_back(double fraction) noexcept {
   p.surface_follows = false;
 }
 
+void Tissue::stand() noexcept {
+  for (Vector3d& v : p_->v) v.setZero();
+}
+
 void Tissue::finish() noexcept {
   Parts& p = *p_;
   bool finite = true;

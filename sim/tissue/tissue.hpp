@@ -113,6 +113,8 @@ class Tissue final : public contact::SoftBody {
   void advance(double fraction) noexcept override;
   void go_back(double fraction) noexcept override;
   void finish() noexcept override;
+  /// Takes its velocity away: after finish(), where the motion of the step was none in time.
+  void stand() noexcept;
   /// One step without contact: begin, settings.iterations moves at most, finish.
   void step_alone(double dt) noexcept;
   /// The moves alone, between begin() and finish(). @return linear solves

@@ -166,9 +166,10 @@ struct World::State {
   std::vector<contact::CoupledStep> coupled;     // one
   std::vector<contact::Strand> strands, starts;  // these three: one a thread
   std::vector<contact::StepProblem> problems;
-  std::uint32_t channels = 0;                          // that were ever there: the number of the next
-  std::vector<tissue::Tissue> tissues;                 // their surfaces are the last of the obstacles
-  std::vector<std::size_t> surface_vertices;           // of each
+  std::uint32_t channels = 0;                 // that were ever there: the number of the next
+  std::vector<tissue::Tissue> tissues;        // their surfaces are the last of the obstacles
+  std::vector<std::size_t> surface_vertices;  // of each
+  std::vector<char> began_close;              // of each, in the first step: nearer to another body than skins keep it
   std::vector<double> kinetic_before, elastic_before;  // of each that floats, when the step began [uN mm]
   std::vector<const contact::Obstacle*> bodies;        // of the obstacles, then of the arms of forceps
   std::vector<contact::SoftBody*> soft_bodies;         // likewise, null where it is rigid
@@ -233,6 +234,7 @@ struct World::State {
   bool apart_from_tissues() noexcept;
   void undo_tissues(double fraction) noexcept;
   void note_energies() noexcept;
+  void note_close_starts() noexcept;
   double borne_by_energy() noexcept;
   void finish_tissues() noexcept;
   bool go_on_in_channel(std::uint32_t thread, std::size_t point, contact::Ring hole, StepReport& report) noexcept;

@@ -78,6 +78,7 @@ double nearest_place(const contact::Strand& s, const Vector3d& p) {
 Result<void> World::State::add_tissues() {
   tissues.reserve(params.tissues.size());
   kinetic_before.resize(params.tissues.size()), elastic_before.resize(params.tissues.size());
+  began_close.assign(params.tissues.size(), 0);
   for (std::size_t k = 0; k < params.tissues.size(); ++k) {
     const TissueParams& p = params.tissues[k];
     auto model = p.vertices.empty() ? tissue::vessel_model(vessel_of(p)) : tissue::solid_model(solid_of(p));
@@ -412,6 +413,15 @@ void World::State::note_energies() noexcept {
   for (std::size_t k = 0; k < tissues.size(); ++k)
     if (tissues[k].floats())
       kinetic_before[k] = tissues[k].kinetic_energy(), elastic_before[k] = tissues[k].elastic_energy();
+}
+
+// What begins nearer to another body than skins keep it is put apart in the first step, and that is no velocity.
+void World::State::note_close_starts() noexcept {
+  if (step > 0) return;
+  const std::size_t rigid = obstacles.size() - tissues.size();
+  for (const contact::TissueContact& c : coupled[0].tissues().contacts())
+    for (const std::uint32_t body : {c.contact.pair.edge_a, c.contact.pair.edge_b})
+      if (c.contact.gap < 0 && body >= rigid && body - rigid < tissues.size()) began_close[body - rigid] = 1;
 }
 
 // A step that did not converge may throw what nothing holds. @returns the part of it that gives no tissue more kinetic

@@ -140,6 +140,7 @@ void World::State::solve(StepReport& report) noexcept {
   const bool touch = params.solver.contact != SolverParams::Contact::none;
   bool together = touch && coupled[0].near(strands.data(), threads.size(), motion);
   together |= curved && coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
+  note_close_starts();
   if (!together) {
     constraints_before = constraints;
     for (Thread& t : threads) solve_alone(t, report);
@@ -190,6 +191,8 @@ void World::State::solve(StepReport& report) noexcept {
     coupled[0].tools().finish(1);
   }
   guard_obstacles(report);
+  for (std::size_t k = 0; step == 0 && k < tissues.size(); ++k)
+    if (began_close[k] && tissues[k].floats()) tissues[k].stand();
   coupled[0].contacts().remember();
   for (Thread& t : threads) {
     measure_clamps(t);

@@ -95,6 +95,21 @@ TEST(TissueOnObstacles, ABenchBearsItsWeight) {
   EXPECT_LT(c.world.tissue_speed_mm_per_s(0), 0.1);
 }
 
+/// A vessel that begins nearer to a bench than its skin keeps it is put on it, and stays there: that is no velocity.
+TEST(TissueOnObstacles, WhatBeginsWithinItsSkinIsNotThrownOff) {
+  for (const double step : {5e-4, 5e-3}) {
+    WorldParams p = scene();
+    p.step_s = step;
+    p.gravity = {0, 0, 0};
+    p.tissues[0].X_WV.p.z = 0.508;
+    p.obstacles = {bench()};
+    World world = Course::start(p).world;
+    for (int k = 0; k < 20; ++k) world.step({});
+    EXPECT_LT(world.measure_tissue(0).displacement_mm, 0.01) << step;
+    EXPECT_LT(world.tissue_speed_mm_per_s(0), 0.05) << step;
+  }
+}
+
 /// On an incline: held while tan(angle) < mu, else v' = g (sin - mu cos) - drag v, in steps of implicit Euler.
 TEST(TissueOnObstacles, SlidesDownAnInclineAsCoulombHasIt) {
   const double mu = 0.3;
