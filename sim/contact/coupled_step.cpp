@@ -173,6 +173,29 @@ int CoupledStep::body_parts(const Given& given, double most_move) const noexcept
   return any_led ? std::max(1, static_cast<int>(std::ceil(std::min(parts, 1e3)))) : 0;
 }
 
+bool CoupledStep::went_round_body(const Strand* from, const Strand* to, std::size_t count,
+                                  const Bodies& bodies) noexcept {
+  for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
+  at_obstacles_.clear();
+  look(from, count, trial_of_.data(), bodies, {.at = ObstacleLook::At::others}, &at_obstacles_);
+  // Whether the middle of an edge has gone along the thread, more than across it.
+  const auto along = [&](const Strand& was, const Vector3d* x1, std::uint32_t edge) {
+    const Vector3d place = 0.5 * (x1[edge] + x1[was.next(edge)]);
+    double nearest = 1e9;
+    const auto edges = static_cast<std::uint32_t>(was.edges());
+    for (std::uint32_t j = edge - std::min(edge, kSlidesBy); j < std::min(edges, edge + kSlidesBy + 1); ++j) {
+      const Vector3d& p = was.x[j];
+      const Vector3d e = was.x[was.next(j)] - p;
+      const double square = e.squaredNorm();
+      const double at = square > 0 ? std::clamp((place - p).dot(e) / square, 0.0, 1.0) : 0.0;
+      nearest = std::min(nearest, (p + at * e - place).norm());
+    }
+    return nearest < kSlidesAlong * (0.5 * (was.x[edge] + was.x[was.next(edge)]) - place).norm();
+  };
+  return !std::all_of(at_obstacles_.begin(), at_obstacles_.end(),
+                      [&](const StoppedAtObstacle& s) { return along(from[s.strand], trial_of_[s.strand], s.edge); });
+}
+
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {
   for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
   return guard_.look(from, count, trial_of_.data()).fraction >= 1;

@@ -107,6 +107,9 @@ class CoupledStep {
                    const std::vector<double>* moves = nullptr) noexcept;
   /// After threads were moved each alone: false when one would have passed through a body, or touches one in the end.
   bool apart_from_bodies(const Strand* from, const Strand* to, std::size_t count, Bodies bodies) noexcept;
+  /// True when the straight way of a step leads a strand through a rigid body, across itself: what slides along itself
+  /// round a sharp edge cuts that off, too.
+  bool went_round_body(const Strand* from, const Strand* to, std::size_t count, const Bodies& bodies) noexcept;
   /// True when no strands cross while all go straight from one place to the other.
   bool uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept;
   /// After threads were moved each alone: false when strands would have crossed on the way, or touch in the end, or

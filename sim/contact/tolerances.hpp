@@ -2,6 +2,7 @@
 /// Numbers of the contact solver that stand for a length or a force, in one place. They assume threads of 0.02 to 1 mm.
 
 #include <cstddef>
+#include <cstdint>
 
 namespace ligature::contact {
 
@@ -119,6 +120,8 @@ inline constexpr double kJamStretch =
     0.1;                                 ///< of an edge, that a vertex which is jammed may be kept back by in one move
 inline constexpr double kOffJam = 0.02;  ///< of its radius, that a strand goes off a rigid body it is jammed at
 inline constexpr std::size_t kMostJammed = 1024;  ///< vertices and nodes
+inline constexpr std::uint32_t kSlidesBy = 16;    ///< edges at most, of a thread that slides along itself, ...
+inline constexpr double kSlidesAlong = 0.5;       ///< ... and goes aside by less than this part of its way
 inline constexpr int kMostBlocked = 2;            ///< ... and after more than so many on end the step ends where it is
 inline constexpr int kMostAuditHalvings = 4;      ///< before an unproven move is undone
 inline constexpr int kMostHalvingsBack = 12;      ///< of a step that left edges overstretched

@@ -110,10 +110,7 @@ void World::State::solve_together(StepReport& report, bool as_met) noexcept {
 bool World::State::went_round() noexcept {
   if (!tissues.empty() || !forceps.empty() || left_of_motion > 0) return false;
   note_ways();
-  if (curved &&
-      contact::look(starts.data(), threads.size(), ends.data(), all_bodies(), {.at = contact::ObstacleLook::At::others})
-              .found > 0)
-    return true;
+  if (curved && coupled[0].went_round_body(starts.data(), strands.data(), threads.size(), all_bodies())) return true;
   const bool flies = std::any_of(threads.begin(), threads.end(), [](const Thread& t) {
     return t.inertial && !t.model.closed && t.loads.empty() && t.drive.held.empty();
   });
