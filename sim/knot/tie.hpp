@@ -69,7 +69,8 @@ struct TieReport {
 Result<TieReport> tie_of(const Curve& first, const Curve& second, std::size_t directions = 24);
 
 /// One thread round tissue: tail, standing part, tail. The standing part is taken to be the longest stretch
-/// without passes that most throws have a strand on either side of; places of throws count from its middle.
+/// without passes that most throws have a strand on either side of; places of throws count from its middle. Knots one
+/// after the other along it are no throws.
 Result<TieReport> tie_of(const Curve& thread, std::size_t directions = 24);
 
 }  // namespace ligature::knot
