@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "sim/contact/coupled_visits.hpp"
+#include "sim/contact/segment_triangle.hpp"
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
@@ -20,6 +21,18 @@ double thickest(const Strand* strands, std::size_t count) {
   double radius = 0;
   for (std::size_t k = 0; k < count; ++k) radius = std::max(radius, strands[k].radius);
   return 2 * radius;
+}
+
+// Whether the middle of an edge went along its strand, more than across it.
+bool slid(const Strand& from, const Vector3d* to, std::uint32_t edge) {
+  const Vector3d was = 0.5 * (from.x[edge] + from.x[from.next(edge)]), is = 0.5 * (to[edge] + to[from.next(edge)]);
+  double aside = 1e9;
+  const auto edges = static_cast<std::uint32_t>(from.edges());
+  for (std::uint32_t j = edge - std::min(edge, kSlidesBy); j < std::min(edges, edge + kSlidesBy + 1); ++j) {
+    const Vector3d &p = from.x[j], &q = from.x[from.next(j)];
+    aside = std::min(aside, (p + closest_places(is, is, p, q).t * (q - p) - is).norm());
+  }
+  return aside < kSlidesAlong * (is - was).norm();
 }
 
 }  // namespace
@@ -178,22 +191,8 @@ bool CoupledStep::went_round_body(const Strand* from, const Strand* to, std::siz
   for (std::size_t k = 0; k < count; ++k) trial_of_[k] = to[k].x;
   at_obstacles_.clear();
   look(from, count, trial_of_.data(), bodies, {.at = ObstacleLook::At::others}, &at_obstacles_);
-  // Whether the middle of an edge has gone along the thread, more than across it.
-  const auto along = [&](const Strand& was, const Vector3d* x1, std::uint32_t edge) {
-    const Vector3d place = 0.5 * (x1[edge] + x1[was.next(edge)]);
-    double nearest = 1e9;
-    const auto edges = static_cast<std::uint32_t>(was.edges());
-    for (std::uint32_t j = edge - std::min(edge, kSlidesBy); j < std::min(edges, edge + kSlidesBy + 1); ++j) {
-      const Vector3d& p = was.x[j];
-      const Vector3d e = was.x[was.next(j)] - p;
-      const double square = e.squaredNorm();
-      const double at = square > 0 ? std::clamp((place - p).dot(e) / square, 0.0, 1.0) : 0.0;
-      nearest = std::min(nearest, (p + at * e - place).norm());
-    }
-    return nearest < kSlidesAlong * (0.5 * (was.x[edge] + was.x[was.next(edge)]) - place).norm();
-  };
   return !std::all_of(at_obstacles_.begin(), at_obstacles_.end(),
-                      [&](const StoppedAtObstacle& s) { return along(from[s.strand], trial_of_[s.strand], s.edge); });
+                      [&](const StoppedAtObstacle& s) { return slid(from[s.strand], to[s.strand].x, s.edge); });
 }
 
 bool CoupledStep::uncrossed(const Strand* from, const Strand* to, std::size_t count) noexcept {

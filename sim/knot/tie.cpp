@@ -333,11 +333,17 @@ std::vector<int> half_turns(const std::vector<Throw>& throws) {
   return out;
 }
 
+/// From the first strand's tail to the second one's, joined at their loaded ends.
+Curve one_thread(const Curve& a, const Curve& b) {
+  Curve out(a.rbegin(), a.rend());
+  out.insert(out.end(), b.begin(), b.end());
+  return out;
+}
+
 /// Of two strands; joined at their loaded ends they are one thread, divided where it stands.
 Posts posts_in(const Curve& a, const Curve& b, bool joined_at_load, const std::vector<Throw>& throws, bool crosswise) {
   if (!joined_at_load) return posts_of(a, b, half_turns(throws), crosswise);
-  Curve thread(a.rbegin(), a.rend());
-  thread.insert(thread.end(), b.begin(), b.end());
+  const Curve thread = one_thread(a, b);
   const double place = std::clamp(dividing_place(thread), 0.5, static_cast<double>(thread.size()) - 1.5);
   const Vec3 loaded = point_at(thread, place);
   const auto before = static_cast<std::ptrdiff_t>(std::ceil(place));
@@ -418,11 +424,8 @@ Result<TieReport> tie_of_strands(const Curve& a, const Curve& b, bool joined_at_
   const Poll whole = polled(a, b, joined_at_load, directions);
   if (whole.answers[0] == 0) return unexpected(whole.wrong);
   const Count* best = whole.best();
-  if (joined_at_load && best != nullptr && best->reading.throws.size() >= 2) {
-    Curve thread(a.rbegin(), a.rend());
-    thread.insert(thread.end(), b.begin(), b.end());
-    if (are_knots_in_a_row(thread)) return TieReport{};
-  }
+  if (joined_at_load && best != nullptr && best->reading.throws.size() >= 2 && are_knots_in_a_row(one_thread(a, b)))
+    return TieReport{};
   const bool conclusive = best != nullptr && whole.conclusive(*best);
   // What few closures show beside many that are knots of another kind is their drawn out ends' doing.
   const bool most_are_read = 2 * whole.unread < whole.answers[0];

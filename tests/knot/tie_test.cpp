@@ -114,7 +114,7 @@ TEST(KnotTie, OneThreadRoundTissueIsTold) {
 }
 
 // One after the other, far apart, they are tied to nothing. While a closure is simplified one may come to lie within
-// the other, in one direction of some ten.
+// the other, and two views of 24 that show throws were enough for a tie.
 TEST(KnotTie, TwoKnotsInARowAreNoTie) {
   const Curve one = thinned(scenario_points("overhand_02mm"), 3);
   const double far = 3 * norm(one.back() - one.front());
