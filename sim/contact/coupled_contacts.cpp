@@ -160,12 +160,14 @@ double CoupledStep::work_on_strand(std::uint32_t strand, const ThreadSystem* sys
   return work;
 }
 
-double CoupledStep::work_on(std::uint32_t body) noexcept {
+double CoupledStep::work_on(std::uint32_t body, bool by_tissue) noexcept {
   double work = 0;
   visit_contacts([&](const StrandContact& c, const Row& row) {
     if (c.force.isZero(0) || c.pair.strand_b != kNoStrand) return;
+    const bool tissues = row.of == Row::Of::tissue;
+    if (tissues && !by_tissue) return;
     if (c.pair.edge_b == body) work -= c.force.dot(soft_moved(c, false));
-    if (row.of != Row::Of::tissue || c.pair.edge_a != body) return;
+    if (!tissues || c.pair.edge_a != body) return;
     StrandContact own = c;
     own.pair.edge_b = body, own.on = tissue_contacts_.contacts()[row.contact].of;
     work += c.force.dot(soft_moved(own, false));

@@ -1401,8 +1401,8 @@ void Tissue::go_back(double fraction) noexcept {
   p.surface_follows = false;
 }
 
-void Tissue::stand() noexcept {
-  for (Vector3d& v : p_->v) v.setZero();
+void Tissue::slow(const Vector3d& drift, double left) noexcept {
+  for (Vector3d& v : p_->v) v = drift + left * (v - drift);
 }
 
 void Tissue::finish() noexcept {

@@ -144,6 +144,12 @@ struct Adapting {
   std::vector<std::vector<unsigned char>> fresh, going;  // those that are new, and those that go (pool)
 };
 
+/// Of a tissue that nothing holds, in one step.
+struct Joined {
+  std::uint32_t first = 0;  ///< of those that press on each other, this one among them
+  bool borne = false;       ///< something else presses on it
+};
+
 struct World::State {
   WorldParams params;
   Capacity capacity;
@@ -171,6 +177,7 @@ struct World::State {
   std::vector<std::size_t> surface_vertices;  // of each
   std::vector<char> began_close;              // of each, in the first step: nearer to another body than skins keep it
   std::vector<double> kinetic_before, elastic_before;  // of each that floats, when the step began [uN mm]
+  std::vector<Joined> joined;                          // of each
   std::vector<const contact::Obstacle*> bodies;        // of the obstacles, then of the arms of forceps
   std::vector<contact::SoftBody*> soft_bodies;         // likewise, null where it is rigid
   std::vector<contact::RigidSurface> surfaces;         // of obstacles, as tissue meets them
@@ -182,7 +189,7 @@ struct World::State {
   std::vector<contact::Passage> spared;    // what forceps hold of threads
   Adapting adapting;
   bool moved_together = false;  // in this step: by coupled[0]
-  double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
+  double left_of_motion = 0;    // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
@@ -227,6 +234,13 @@ struct World::State {
   void add_tools();
   void lead_tools() noexcept;
   // tissues
+  /// Of those that move together.
+  struct TissueMotion {
+    double mass = 0, kinetic = 0;        // [g], [uN mm]
+    double had = 0;                      // of energy, as far as it is not in their shapes now [uN mm]
+    double most = 0;                     // likewise, of what only takes some nothing counted
+    Vector3d drift = Vector3d(0, 0, 0);  // of the centre of mass [mm/s]
+  };
   Result<void> add_tissues();
   Result<void> add_surfaces();
   Result<void> add_sutures();
@@ -235,7 +249,10 @@ struct World::State {
   void undo_tissues(double fraction) noexcept;
   void note_energies() noexcept;
   void note_close_starts() noexcept;
+  void join_tissues() noexcept;
+  TissueMotion motion_of_joined(std::uint32_t first) noexcept;
   double borne_by_energy() noexcept;
+  void limit_tissue_energy() noexcept;
   void finish_tissues() noexcept;
   bool go_on_in_channel(std::uint32_t thread, std::size_t point, contact::Ring hole, StepReport& report) noexcept;
   void pierce(StepReport& report) noexcept;

@@ -78,6 +78,7 @@ double nearest_place(const contact::Strand& s, const Vector3d& p) {
 Result<void> World::State::add_tissues() {
   tissues.reserve(params.tissues.size());
   kinetic_before.resize(params.tissues.size()), elastic_before.resize(params.tissues.size());
+  joined.resize(params.tissues.size());
   began_close.assign(params.tissues.size(), 0);
   for (std::size_t k = 0; k < params.tissues.size(); ++k) {
     const TissueParams& p = params.tissues[k];
@@ -424,23 +425,81 @@ void World::State::note_close_starts() noexcept {
       if (c.contact.gap < 0 && body >= rigid && body - rigid < tissues.size()) began_close[body - rigid] = 1;
 }
 
-// A step that did not converge may throw what nothing holds. @returns the part of it that gives no tissue more kinetic
-// energy than gravity, contacts and its own deformation had for it
+// Which of the tissues that nothing holds press on each other, and which of them on anything else but threads.
+void World::State::join_tissues() noexcept {
+  const std::size_t rigid = obstacles.size() - tissues.size();
+  const auto flies = [&](std::uint32_t body) {
+    return body >= rigid && body < obstacles.size() && tissues[body - rigid].floats();
+  };
+  for (std::uint32_t k = 0; k < tissues.size(); ++k) joined[k] = {k, !tissues[k].floats()};
+  const auto press = [&](std::uint32_t on, std::uint32_t by) {
+    if (!flies(on)) return;
+    Joined& j = joined[on - rigid];
+    if (!flies(by)) {
+      j.borne = true;
+      return;
+    }
+    const std::uint32_t a = j.first, b = joined[by - rigid].first;
+    for (Joined& o : joined)
+      if (o.first == std::max(a, b)) o.first = std::min(a, b);
+  };
+  for (const contact::TissueContact& t : coupled[0].tissues().contacts()) {
+    if (t.contact.force.isZero(0)) continue;
+    press(t.contact.pair.edge_a, t.contact.pair.edge_b), press(t.contact.pair.edge_b, t.contact.pair.edge_a);
+  }
+  for (const contact::BodyContact& c : coupled[0].tools().contacts())
+    if (!c.contact.force.isZero(0) && flies(c.contact.pair.edge_b)) joined[c.contact.pair.edge_b - rigid].borne = true;
+  for (const Joined& j : joined) joined[j.first].borne |= j.borne;
+}
+
+// Of those that are joined with the first.
+World::State::TissueMotion World::State::motion_of_joined(std::uint32_t first) noexcept {
+  const auto rigid = static_cast<std::uint32_t>(obstacles.size() - tissues.size());
+  TissueMotion m;
+  Vector3d momentum = Vector3d::Zero();
+  for (std::uint32_t k = first; k < tissues.size(); ++k) {
+    const tissue::Tissue& t = tissues[k];
+    if (!t.floats() || joined[k].first != first) continue;
+    Vector3d fell = Vector3d::Zero();
+    for (std::uint32_t i = 0; i < t.nodes(); ++i) {
+      m.mass += t.mass(i), momentum += t.mass(i) * t.v()[i];
+      fell += t.mass(i) * (t.x()[i] - t.start()[i]);
+    }
+    m.kinetic += t.kinetic_energy();
+    m.had += kinetic_before[k], m.most += kinetic_before[k];
+    for (const double gave : {elastic_before[k] - t.elastic_energy(), fell.dot(gravity),
+                              coupled[0].work_on(rigid + k, joined[first].borne)})
+      m.had += gave, m.most += std::max(0.0, gave);
+  }
+  if (m.mass > 0) m.drift = momentum / m.mass;
+  return m;
+}
+
+// A step that did not converge may throw what nothing holds.
+// @returns the part of it that gives no tissue that something bears more kinetic energy than gravity, contacts and its
+// own deformation had for it
 double World::State::borne_by_energy() noexcept {
   double part = 1;
-  for (std::size_t k = 0; k < tissues.size(); ++k) {
-    const tissue::Tissue& t = tissues[k];
-    if (!t.floats()) continue;
-    double mass = 0;
-    Vector3d fell = Vector3d::Zero();
-    for (std::uint32_t i = 0; i < t.nodes(); ++i) mass += t.mass(i), fell += t.mass(i) * (t.x()[i] - t.start()[i]);
-    const double now = t.kinetic_energy();
-    const double by_contact = coupled[0].work_on(static_cast<std::uint32_t>(obstacles.size() - tissues.size() + k));
-    const double had = kinetic_before[k] + std::max(0.0, fell.dot(gravity)) + std::max(0.0, by_contact) +
-                       std::max(0.0, elastic_before[k] - t.elastic_energy());
-    if (now > had + 0.5 * mass * kNoThrow * kNoThrow) part = std::min(part, std::sqrt(had / now));
+  for (std::uint32_t k = 0; k < tissues.size(); ++k) {
+    if (joined[k].first != k || !joined[k].borne) continue;
+    const TissueMotion m = motion_of_joined(k);
+    if (m.kinetic > m.most + 0.5 * m.mass * kNoThrow * kNoThrow) part = std::min(part, std::sqrt(m.most / m.kinetic));
   }
   return part;
+}
+
+// What others gained is taken from the motion about the centre of mass of those that press on each other: a shorter
+// step would take their momentum, too.
+void World::State::limit_tissue_energy() noexcept {
+  for (std::uint32_t first = 0; first < tissues.size(); ++first) {
+    if (joined[first].first != first || joined[first].borne) continue;
+    const TissueMotion m = motion_of_joined(first);
+    const double about = m.kinetic - 0.5 * m.mass * m.drift.squaredNorm();
+    if (!(m.kinetic > m.had) || !(about > 0)) continue;
+    const double left = std::sqrt(std::max(0.0, 1 - (m.kinetic - m.had) / about));
+    for (std::uint32_t k = first; k < tissues.size(); ++k)
+      if (joined[k].first == first) tissues[k].slow(m.drift, left);
+  }
 }
 
 Vector3d World::State::hole_of(const contact::Ring& ring) const noexcept {

@@ -134,6 +134,7 @@ void World::State::solve(StepReport& report) noexcept {
   spare_held();
   const StepReport before = report;
   left_of_motion = 0;
+  bool doubtful = false;
   const bool touch = params.solver.contact != SolverParams::Contact::none;
   bool together = touch && coupled[0].near(strands.data(), threads.size(), motion);
   together |= curved && coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
@@ -178,7 +179,8 @@ void World::State::solve(StepReport& report) noexcept {
       if (curved) coupled[0].near_bodies(strands.data(), threads.size(), all_bodies(), motion, moves.data());
       solve_together(report, true);
     }
-    const bool doubtful = report.flags & step_not_converged && !(report.flags & step_non_finite_restored);
+    doubtful = report.flags & step_not_converged && !(report.flags & step_non_finite_restored);
+    if (doubtful) join_tissues();
     if (const double part = doubtful ? borne_by_energy() : 1.0; part < 1) {
       go_straight(part);
       report.flags |= step_limited;
@@ -188,8 +190,9 @@ void World::State::solve(StepReport& report) noexcept {
     coupled[0].tools().finish(1);
   }
   guard_obstacles(report);
+  if (doubtful) limit_tissue_energy();
   for (std::size_t k = 0; step == 0 && k < tissues.size(); ++k)
-    if (began_close[k] && tissues[k].floats()) tissues[k].stand();
+    if (began_close[k] && tissues[k].floats()) tissues[k].slow(Vector3d::Zero(), 0);
   coupled[0].contacts().remember();
   for (Thread& t : threads) {
     measure_clamps(t);
