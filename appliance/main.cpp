@@ -280,7 +280,8 @@ int sim(const SimArguments& arguments) {
   const auto outcome = simulate::simulate(options);
   if (!outcome) return complain(outcome.error());
   fmt::print("{}", arguments.json ? outcome->summary + "\n" : outcome->table);
-  if (!outcome->complaint.empty()) fmt::print(stderr, "{}\n", outcome->complaint);
+  for (const std::string& said : {outcome->complaint, outcome->note})
+    if (!said.empty()) fmt::print(stderr, "{}\n", said);
   return outcome->exit_code;
 }
 
@@ -392,7 +393,11 @@ int replay(const std::string& directory, const FilmArguments& film_arguments, bo
       if (auto changed = film->change(now.scenario, now.world); !changed) return changed;
     }
     film->look(now.world, now.time_s);
-    return now.time_s < now.end_s ? Result<void>{} : film->finish(now.world, now.time_s, now.scenario.title);
+    if (now.time_s < now.end_s) return {};
+    const auto missed = film->finish(now.world, now.time_s, now.scenario.title);
+    if (!missed) return unexpected(missed.error());
+    if (!missed->empty()) fmt::print(stderr, "{}\n", *missed);
+    return {};
   };
   const auto result = appliance::replay_session(directory, options->file.empty() ? appliance::ReplayWatch{} : draw);
   if (!result) return complain(result.error());

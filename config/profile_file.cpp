@@ -254,7 +254,7 @@ FaultSettings read_fault(Table& t) {
                               "end the fault after it began, or leave the line out for ever");
   f.probability = t.get_number("probability", f.probability, between(0, 1));
   if (delays)
-    f.delay_ms = t.need_number("delay_ms", {.low = 0, .high = 10000, .low_open = true}, "say how late");
+    f.delay_ms = t.need_number("delay_ms", {.low = 0, .high = kMostDelay_ms, .low_open = true}, "say how late");
   else if (t.has("delay_ms"))
     t.reject("delay_ms", "left out", "only frame_late and physics_overrun are late");
   if (f.kind == Kind::blob) {

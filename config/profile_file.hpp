@@ -114,6 +114,8 @@ struct OutputSettings {
   double keep_gb = 20;              ///< ... and what those before the new one may hold together
 };
 
+inline constexpr double kMostDelay_ms = 10000;  ///< of a frame or a step that is made late
+
 struct FaultSettings {
   enum class Kind { camera_dead, frame_drop, frame_late, blob, physics_overrun, non_finite, presenter_lost };
   Kind kind = Kind::camera_dead;

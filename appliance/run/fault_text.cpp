@@ -64,9 +64,9 @@ Result<config::FaultSettings> parse_fault(const std::string& text) {
     return wrong("UNTIL_S must be a time after FROM_S");
   const bool delays = fault.kind == Kind::frame_late || fault.kind == Kind::physics_overrun;
   if (delays && next == parts.size()) return wrong("DELAY_MS is missing");
-  if (next < parts.size() &&
-      (!number(parts[next++], fault.delay_ms) || fault.delay_ms > 1000 || (delays && fault.delay_ms == 0)))
-    return wrong("DELAY_MS must be above 0, up to 1000");
+  if (next < parts.size() && (!number(parts[next++], fault.delay_ms) || fault.delay_ms > config::kMostDelay_ms ||
+                              (delays && fault.delay_ms == 0)))
+    return wrong(fmt::format("DELAY_MS must be above 0, up to {:g}", config::kMostDelay_ms));
   if (next < parts.size()) return wrong("too many parts");
   return fault;
 }

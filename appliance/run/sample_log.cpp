@@ -10,7 +10,9 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
+#include <numbers>
 
 namespace ligature::appliance {
 namespace {
@@ -61,6 +63,8 @@ bool read_pose(Fields& fields, bool variances, InstrumentPose& pose) {
   for (double* v : {&x.q.x, &x.q.y, &x.q.z, &x.q.w, &x.p.x, &x.p.y, &x.p.z, &pose.opening_rad, &pose.residual_px,
                     &pose.sigma_tip_mm, &pose.confidence})
     if (!fields.read(*v)) return false;
+  const double norm = std::hypot(std::hypot(x.q.x, x.q.y), std::hypot(x.q.z, x.q.w));
+  if (!(std::abs(norm - 1) < 1e-6) || !(std::abs(pose.opening_rad) <= std::numbers::pi)) return false;
   if (!variances) return true;
   for (double& v : pose.variance.turn)
     if (!fields.read(v)) return false;
@@ -151,6 +155,9 @@ void SampleLogWriter::close() {
 }
 
 Result<std::vector<SampleRecord>> read_sample_log(const std::string& path) {
+  std::error_code none;
+  if (std::filesystem::exists(path, none) && !std::filesystem::is_regular_file(path, none))
+    return usage_error(path + ": not a sample log: it is no file");
   std::ifstream in(path);
   if (!in) return usage_error(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
   std::vector<SampleRecord> records;

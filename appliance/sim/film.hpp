@@ -36,7 +36,8 @@ class Film {
   /// At the start and after every step: takes the scene as it is when it is time.
   void look(const world::World& world, double time_s);
   /// Takes the end, if it was wanted and has not come, draws, and writes the file. Errors: unavailable, failure.
-  Result<void> finish(const world::World& world, double time_s, const std::string& comment);
+  /// @return what was asked for and is not in it; empty: all is
+  Result<std::string> finish(const world::World& world, double time_s, const std::string& comment);
 
  private:
   struct State;

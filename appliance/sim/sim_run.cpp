@@ -387,8 +387,11 @@ Result<SimOutcome> simulate(const SimOptions& options) {
     plot_file->print("{}", *picture);
     if (auto saved = plot_file->finish(); !saved) return failure(saved.error().message);
   }
-  if (film)
-    if (auto saved = film->finish(world, world.time_s(), scenario.title); !saved) return unexpected(saved.error());
+  if (film) {
+    auto missed = film->finish(world, world.time_s(), scenario.title);
+    if (!missed) return unexpected(missed.error());
+    outcome.note = std::move(*missed);
+  }
   if (files)
     if (auto saved = files->commit(outcome.summary + "\n"); !saved) return failure(saved.error().message);
   if (plot_file)

@@ -31,6 +31,7 @@ struct SimOutcome {
   std::string summary;    ///< summary.json
   std::string table;      ///< the same for people
   std::string complaint;  ///< one line, or empty
+  std::string note;       ///< what was asked for and is not there without fault of the run: one line, or empty
 };
 
 /// Error::Kind::usage: nothing was started and nothing written; unavailable: no threads to be had.

@@ -2,6 +2,7 @@
 /// One camera, wherever its images come from: a recording, the virtual rig, a device.
 #include <cstdint>
 #include <opencv2/core/mat.hpp>
+#include <string>
 
 #include "drivers/camera/camera_event.hpp"
 #include "sim/base/result.hpp"
@@ -42,6 +43,9 @@ class FrameSource {
   /// After `end`: it holds images that its list of triggers does not name, so that those it names may be others. May
   /// read on.
   virtual bool more() noexcept { return false; }
+  /// Which of its image files could not be used, so that they count as missing: the first, why, and how many more
+  /// there are; empty: none.
+  virtual std::string unusable() const { return {}; }
 
   /// A device: its images come when they come, next() waits for them (a tenth of a second at most) and hands over the
   /// newest. Its triggers are its own; those of several cameras are matched by time (trigger_matcher.hpp).

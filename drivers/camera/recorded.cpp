@@ -164,14 +164,26 @@ class FolderSource final : public IndexedSource {
     if (!fs::exists(file)) return false;
     cv::Mat image =
         cv::imread(file, cv::IMREAD_COLOR | cv::IMREAD_IGNORE_ORIENTATION);  // pixels as the sensor has them
-    if (image.empty()) return false;
-    if (expected_ && (image.cols != expected_->width_px || image.rows != expected_->height_px)) return false;
+    if (image.empty()) return give_up(file, "cannot be decoded");
+    if (expected_ && (image.cols != expected_->width_px || image.rows != expected_->height_px))
+      return give_up(file, "the image is " + std::to_string(image.cols) + "x" + std::to_string(image.rows) +
+                               ", the rig file says " + std::to_string(expected_->width_px) + "x" +
+                               std::to_string(expected_->height_px));
     frame.image = std::move(image);
     return true;
+  }
+  bool give_up(const std::string& file, const std::string& why) {
+    if (unusable_++ == 0) first_unusable_ = file + ": " + why;
+    return false;
+  }
+  std::string unusable() const override {
+    return unusable_ < 2 ? first_unusable_ : first_unusable_ + " (and " + std::to_string(unusable_ - 1) + " more)";
   }
 
   fs::path folder_;
   std::optional<ImageSize> expected_;
+  std::size_t unusable_ = 0;
+  std::string first_unusable_;
 };
 
 class VideoSource final : public IndexedSource {

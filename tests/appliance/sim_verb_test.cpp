@@ -641,6 +641,9 @@ TEST_F(SimVerb, DrawsAFilmStripOfTheRun) {
   EXPECT_EQ(width_of(two), 2 * 560 + 3 * 6);
   ASSERT_EQ(sim(scenario() + " --film " + film + " --film-times 0,0.1,0.2 --film-view demo").exit_code, 0);
   EXPECT_EQ(width_of(slurp(film)), 2 * 640 + 3 * 6) << "two rows, pictures of the profile's size";
+  const Answer beyond = sim(scenario() + " --film " + film + " --film-times 0,0.1,70,80 --film-view demo");
+  EXPECT_EQ(beyond.exit_code, 0) << beyond.err;
+  EXPECT_NE(beyond.err.find("before 70 s and 1 more: the last picture is of its end"), std::string::npos) << beyond.err;
   ASSERT_EQ(sim(scenario() + " --film " + film + " --film-pictures 1 --film-eyes both").exit_code, 0);
   EXPECT_EQ(width_of(slurp(film)), 2 * 560 + 2 * 6);
   const std::string file = write("a_file", "x");

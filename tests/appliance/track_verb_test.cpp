@@ -215,6 +215,9 @@ TEST_F(TrackVerb, GapsAreBridgedAndToldOf) {
   const json summary = json::parse(answer.out);
   for (std::size_t c = 0; c < 4; ++c) EXPECT_EQ(summary["cameras"][c]["missing"], 2);
   EXPECT_NE(answer.err.find("C1: 2 of 24 images are missing or cannot be read"), std::string::npos) << answer.err;
+  for (const char* file : {"C1/000004.png", "C2/000005.png", "C3/000006.png"})
+    EXPECT_NE(answer.err.find(std::string(file) + ": cannot be decoded: counted as missing"), std::string::npos)
+        << answer.err;
 }
 
 TEST_F(TrackVerb, ThreeFoldersAndNoTimesAreEnough) {

@@ -158,7 +158,7 @@ TEST(ProfileFile, EveryMistakeIsNamedWithItsKey) {
       {"step_ms = 5.0", "step_ms = 0", "key 'physics.step_ms' is 0, must be 0.01..100"},
       {"presenter     = \"offscreen\"", "presenter = \"screen\"", "key 'render.presenter' is 'screen'"},
       {"samples       = 1", "samples = 3", "key 'render.samples' is 3, must be 1 | 2 | 4 | 8 | 16"},
-      {"samples       = 1", "samples = 4.0", "key 'render.samples' is 4, must be a whole number"},
+      {"samples       = 1", "samples = 4.0", "key 'render.samples' is 4.0, must be a whole number"},
       {"eye_width_px  = 640", "eye_width_px = 8193",
        "key 'render.eye_width_px' is 8193, must be a whole number 16..8192"},
       {"device        = \"auto\"", "device = \"cuda\"", "key 'render.device' is 'cuda', must be auto | cpu | gpu"},

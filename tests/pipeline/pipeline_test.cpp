@@ -728,7 +728,7 @@ TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
         i.status = static_cast<TrackStatus>(random.next() % 3);
         i.X_RT = {normalized({random.normal(), random.normal(), random.normal(), random.normal()}),
                   {random.normal() * 1e-9, random.normal() * 1e9, -0.0}};
-        i.opening_rad = random.normal();
+        i.opening_rad = 0.1 * random.normal();
         i.variance = {{random.normal(), 1, 2}, {3, random.normal(), 4}, random.normal()};
       }
       ASSERT_TRUE(log.write(r));
@@ -753,6 +753,20 @@ TEST(PipelineSampleLog, EveryBitSurvivesTheFile) {
   const auto cut = read_sample_log(file);
   ASSERT_TRUE(cut) << cut.error().message;
   EXPECT_EQ(cut->size(), written.size() - 1);
+  // Hands that no tracker gives.
+  for (const bool turn : {true, false}) {
+    {
+      SampleLogWriter log;
+      ASSERT_TRUE(log.open(file));
+      SampleRecord r;
+      (turn ? r.sample.instruments[0].X_RT.q.w : r.sample.instruments[1].opening_rad) = 5;
+      ASSERT_TRUE(log.write(r));
+    }
+    const auto wrong = read_sample_log(file);
+    ASSERT_FALSE(wrong) << turn;
+    EXPECT_NE(wrong.error().message.find(":2: malformed"), std::string::npos);
+  }
+  EXPECT_FALSE(read_sample_log("/dev/zero"));
   std::filesystem::remove(file);
 }
 
