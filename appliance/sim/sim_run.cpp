@@ -259,6 +259,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   if (!created) return unexpected(config::placed(scenario, options.scenario, created.error()));
   world::World world = std::move(*created);
   world.use_executor(pool.get());
+  world.begin(instruments->at(0, 0.0));
 
   std::optional<StreamedFile> plot_file;
   if (!options.plot.empty()) {

@@ -203,6 +203,7 @@ struct World::State {
   std::size_t vertices = 0;  // of all threads once every cut is made
   std::uint64_t step = 0;
   std::uint32_t grasp_count = 0, resets = 0;
+  std::uint32_t grasps_at_start = 0;  // made before the first step, which reports them
   std::uint64_t sample_sequence = 0;
   std::int64_t sample_mid_exposure_ns = 0, sample_captured_ns = 0;
   std::uint8_t cameras_alive = 0;

@@ -490,6 +490,8 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   s.sample_mid_exposure_ns = sample.mid_exposure_ns;
   s.sample_captured_ns = sample.captured_ns;
   s.cameras_alive = sample.cameras_alive;
+  report.grasps = std::exchange(s.grasps_at_start, 0);
+  if (report.grasps > 0) report.flags |= step_grasped;
   s.move_instruments(sample, report);
   s.stage(StepStage::instruments);
   s.apply_schedule();
@@ -517,6 +519,13 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
   ++s.step;
   s.stage(StepStage::finish);
   return report;
+}
+
+void World::begin(const InstrumentSample& sample) noexcept {
+  StepReport report;
+  state_->move_instruments(sample, report);
+  state_->grasps_at_start = report.grasps;
+  state_->lead_tools();
 }
 
 void World::snapshot(SceneSnapshot& out) const noexcept {

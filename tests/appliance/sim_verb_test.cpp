@@ -765,4 +765,28 @@ path_file = "left.csv"
   EXPECT_EQ(s["forceps"]["grasps"], 1) << answer.out;
 }
 
+/// The first row of a path is where the hand is when the run begins: it has come from there after the first step.
+TEST_F(SimVerb, HandsThatMoveFromTheStartTakeThreadsAlong) {
+  write("left.csv",
+        "t_s,x_mm,y_mm,z_mm,qx,qy,qz,qw,opening_deg\n"
+        "0,6,0,0,0,0,0,1,0\n"
+        "0.1,6,0,20,0,0,0,1,0\n");  // closed, 0.3 mm below it, 1 mm further up after a step
+  const std::string file = scenario(R"(duration_s = 0.15
+step_ms = 5
+[[thread]]
+name = "across"
+points_mm = [[0, -8, 0.8], [0, 8, 0.8]]
+segment_mm = 0.1
+diameter_mm = 0.1
+integrator = "low-mass"
+[[forceps]]
+name = "left"
+path_file = "left.csv"
+)");
+  const Answer answer = sim(file + " --out " + out());
+  ASSERT_EQ(answer.exit_code, 0) << answer.err;
+  const auto rows = csv(out() + "/threads.csv");
+  EXPECT_GT(std::stod(rows[rows.size() - 80][6]), 18) << "the middle of it";
+}
+
 }  // namespace
