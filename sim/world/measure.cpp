@@ -265,18 +265,20 @@ TissueMeasure World::measure_tissue(std::size_t number) const {
 
 namespace {
 
-// B kappa^2 / 2 [uN].
+// B (kappa^2 - kappa_0^2) / 2, kappa_0 of its shape at rest [uN].
 double bend_at(const rod::RodModel& model, const std::vector<contact::Vector3d>& x, std::size_t vertex) {
   if (!model.closed && (vertex == 0 || vertex + 1 >= model.vertices())) return 0;
   const std::size_t before = model.previous(vertex);
   const contact::Vector3d a = (x[vertex] - x[before]).normalized(),
                           b = (x[model.next(vertex)] - x[vertex]).normalized();
   const double turn = 2 * std::asin(std::min(1.0, 0.5 * (b - a).norm()));
-  const double curvature = 2 * turn / (model.edge_length(before) + model.edge_length(vertex));
-  return 0.5 * model.joint_bend(vertex) * curvature * curvature;
+  const double at_rest = model.rest_curvature.empty() ? 0 : 2 * std::atan(0.5 * model.rest_curvature[vertex].norm());
+  const double length = 0.5 * (model.edge_length(before) + model.edge_length(vertex));
+  return 0.5 * model.joint_bend(vertex) * (turn * turn - at_rest * at_rest) / (length * length);
 }
 
-// What pulls at it from where it is straight: the first integral of the elastica, N . t + B kappa^2 / 2.
+// What pulls at it from where it is as at rest: the first integral of the elastica, N . t + M kappa - W with the moment
+// M = B (kappa - kappa_0) and the energy W = B (kappa - kappa_0)^2 / 2.
 double tension_of(const rod::RodModel& model, const std::vector<contact::Vector3d>& x, std::size_t edge) {
   const std::size_t next = model.next(edge);
   const double stretch = (x[next] - x[edge]).norm() / model.edge_length(edge) - 1;

@@ -111,6 +111,26 @@ TEST(TissueThread, SlungUnderAVesselLiftsItAndLetsItDownAgain) {
   EXPECT_EQ(run.inverted, 0);
 }
 
+/// What is bent as it is at rest is drawn by nothing.
+TEST(TissueThread, AStiffArcInAHoleIsUnderNoTension) {
+  WorldParams p = scene();
+  p.tissues = {vessel()};
+  p.tissues[0].fix_last = true;
+  std::vector<Vec3> arc;
+  for (int i = -30; i <= 30; ++i) arc.push_back({2.05 - std::cos(i * 0.02) + 1, 0, 0.45 + std::sin(i * 0.02)});
+  ThreadParams t = nylon(arc, 0.07, 60);
+  t.material = round_thread(2e11, 0.3, 7.8e-3, 0.07, kStaticDrag);
+  t.rest_shape_as_given = true;
+  p.threads = {t};
+  p.sutures = {{0, 0, {2.05, 0, 0.4}, {2.05, 0, 0.5}, 0.1}};
+  Course run = Course::start(p);
+  run.steps(10);
+  for (const RingMeasure& r : run.world.rings()) {
+    EXPECT_NEAR(r.tension_before, 0, 10);  // 118 mN, of which not one pulls, with kappa^2 alone [uN]
+    EXPECT_NEAR(r.tension_after, 0, 10);
+  }
+}
+
 TEST(TissueThread, RunsThroughItsWallAndLiftsIt) {
   Course run = Course::start(stitch(20, 20));
   run.steps(55);
