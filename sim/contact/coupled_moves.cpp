@@ -190,13 +190,11 @@ void CoupledStep::shift_free(const Given& given) noexcept {
     std::replace(group_.begin(), group_.begin() + static_cast<std::ptrdiff_t>(count), from, to);
   };
   const auto held = [&](std::size_t k) {
-    const StepProblem& p = problems[k];
-    const auto presses = [](const Constraint& c) { return c.kind == Constraint::Kind::grip || !c.force.isZero(0); };
     bool touched = false;
     visit_rigid([&](const BodyContact& b) {
       touched = touched || (b.contact.pair.strand_a == k && !b.contact.force.isZero(0));
     });
-    return touched || !p.drive->held.empty() || std::any_of(p.constraints, p.constraints + p.count, presses);
+    return touched || problems[k].held() || problems[k].borne();
   };
   const auto goes = [&](std::size_t group) {
     ThreadSystem::Whole whole;

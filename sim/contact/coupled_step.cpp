@@ -232,10 +232,7 @@ bool CoupledStep::strands_press() const noexcept {
 // Nothing holds threads or draws at them: no knot of theirs is tight.
 bool CoupledStep::loose(const Given& given, double load) const noexcept {
   for (std::size_t k = 0; k < given.count; ++k) {
-    const StepProblem& p = given.problems[k];
-    const auto grips = [](const Constraint& c) { return c.kind == Constraint::Kind::grip; };
-    if (!p.drive->held.empty() || std::any_of(p.constraints, p.constraints + p.count, grips)) return false;
-    if (given.systems[k].outer_load() > kLooseLoad * load) return false;
+    if (given.problems[k].held() || given.systems[k].outer_load() > kLooseLoad * load) return false;
   }
   return true;
 }
@@ -438,12 +435,21 @@ void CoupledStep::judge(const Given& given, Course& course, Balance& balance, Co
   const CoupledSettings& settings = given.settings;
   const double left = std::max(balance.worst.force, balance.worst.multiplier);
   const double in_knots = find_knots(given, course.diameter);
-  bool by_bodies = false;
+  // What flies up to something is not to be slowed down for what it will touch.
+  bool flies = true, by_bodies = false;
+  for (std::size_t k = 0; k < given.count; ++k)
+    flies = flies && !given.problems[k].held() && !given.problems[k].borne();
+  visit_contacts([&](const StrandContact& c, const Row& row) {
+    const bool of_strands = row.of != Row::Of::tool && row.of != Row::Of::tissue;
+    flies = flies && !(of_strands && !c.force.isZero(0) && c.gap < kTouching * course.diameter);
+  });
   visit_rigid([&](const BodyContact&) { by_bodies = true; });
   balance.on_bodies = !course.among_tissue && by_bodies && (!strands_press() || loose(given, balance.load));
   balance.by_moves = course.among_tissue || balance.on_bodies;
   if (course.iteration > 0) {
-    if (course.over > 1)
+    if (flies)
+      drag_ = kLeastDrag;
+    else if (course.over > 1)
       drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
     else if (course.over < kSmallPart)
       drag_ = std::max(drag_ / kDragDecay, kLeastDrag);

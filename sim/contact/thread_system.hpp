@@ -65,6 +65,16 @@ struct StepProblem {
   const Drive* drive = nullptr;
   Constraint* constraints = nullptr;  ///< inside the band: forces moved                              (count)
   std::size_t count = 0;
+
+  /// By a clamp or between jaws.
+  bool held() const noexcept {
+    return !drive->held.empty() || std::any_of(constraints, constraints + count,
+                                               [](const Constraint& c) { return c.kind == Constraint::Kind::grip; });
+  }
+  /// A constraint bears.
+  bool borne() const noexcept {
+    return std::any_of(constraints, constraints + count, [](const Constraint& c) { return !c.force.isZero(0); });
+  }
 };
 
 inline constexpr std::size_t kMostSpans =

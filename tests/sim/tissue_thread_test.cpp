@@ -111,6 +111,36 @@ TEST(TissueThread, SlungUnderAVesselLiftsItAndLetsItDownAgain) {
   EXPECT_EQ(run.inverted, 0);
 }
 
+/// A ring that is thrown at a vessel gives it what it had, however far it goes in a step and however little work a step
+/// may be; it does not slow down before it is there.
+TEST(TissueThread, WhatIsThrownAtAVesselGivesItItsMomentum) {
+  for (const bool little_work : {false, true})
+    for (const double speed : {200.0, 400.0}) {
+      WorldParams p = scene();
+      p.tissues = {vessel()};
+      p.tissues[0].fix_last = true;
+      if (little_work) p.solver.iterations = 12, p.solver.work = 100;
+      std::vector<Vec3> ring;
+      for (int i = 0; i < 60; ++i) {
+        const double turn = 2 * std::numbers::pi * i / 60;
+        ring.push_back({2, 1.5 * std::cos(turn), 10 + 1.5 * std::sin(turn)});
+      }
+      ThreadParams t = nylon(ring, 0.1, 94, 0);
+      t.closed = t.inertial = true;
+      t.velocity = {0, 0, -speed};
+      p.threads = {t};
+      Course run = Course::start(p);
+      const double mass = std::numbers::pi * 0.05 * 0.05 * kNylonDensity * 2 * std::numbers::pi * 1.5;
+      double given = 0;
+      for (int i = 0; i < 14; ++i) {
+        run.steps(1);
+        given -= 0.005 * run.world.measure_tissue(0).contact_force.z;
+      }
+      EXPECT_NEAR(given, mass * speed, 0.03 * mass * speed) << little_work << ' ' << speed;
+      EXPECT_EQ(run.found, 0u);
+    }
+}
+
 /// What is bent as it is at rest is drawn by nothing.
 TEST(TissueThread, AStiffArcInAHoleIsUnderNoTension) {
   WorldParams p = scene();
