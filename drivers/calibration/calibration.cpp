@@ -4,12 +4,14 @@
 #include <cmath>
 #include <cstdio>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "drivers/calibration/bundle.hpp"
 #include "drivers/calibration/from_views.hpp"
 #include "drivers/calibration/images.hpp"
 #include "drivers/calibration/judge.hpp"
+#include "drivers/calibration/moved.hpp"
 #include "drivers/calibration/start.hpp"
 
 namespace ligature::calibration {
@@ -852,6 +854,19 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
     report.notes.push_back(std::string("no --origin: R lies where the cameras' places fit ") +
                            (job.last ? "the last rig file" : "the standard rig") +
                            " best; a tip's uncertainty does not hold where R lies");
+
+  {
+    std::vector<std::size_t> order(work.frames.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return frame_before(work.frames[a], work.frames[b]); });
+    if (const auto moved = find_moved(work.bundle, order))
+      report.failures.push_back(
+          names[moved->camera] +
+          format(": its pictures lie %.1f px aside, against the other cameras, from frame ", moved->shift_px) +
+          work.frames[moved->board] +
+          " on: it was knocked, or moved: fasten it and show the board anew, or leave out the frames before or after");
+  }
 
   if (job.last) {
     std::vector<CameraModel> before;

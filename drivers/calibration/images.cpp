@@ -30,11 +30,6 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Shorter texts of digits first, so that 9 comes before 10.
-bool frame_before(const std::string& a, const std::string& b) {
-  return a.size() != b.size() ? a.size() < b.size() : a < b;
-}
-
 cv::Mat read_image(const fs::path& file) {
   try {
     // As the sensor has it: the turn that a photo's metadata asks for is not the lens's.
@@ -152,6 +147,10 @@ double distance(const View& a, const View& b) {
 }
 
 }  // namespace
+
+bool frame_before(const std::string& a, const std::string& b) {
+  return a.size() != b.size() ? a.size() < b.size() : a < b;
+}
 
 std::string frame_of(const fs::path& file) {
   const std::string stem = file.stem().string();

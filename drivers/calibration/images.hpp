@@ -27,6 +27,8 @@ struct Pictures {
 
 /// Frame text of a file: the number that ends its stem without leading zeros ("left07.jpg": "7"), else the stem.
 std::string frame_of(const std::filesystem::path& file);
+/// In time: shorter texts of digits first, so that 9 comes before 10.
+bool frame_before(const std::string& a, const std::string& b);
 
 /// One camera's pictures. Errors: usage (a file is not there), failed ("cancelled").
 Result<Pictures> read_pictures(const Board& board, const std::string& camera,

@@ -163,6 +163,32 @@ TEST(RigCalibration, AViewThatMovedIsLeftOutAndNamed) {
   EXPECT_LT(tip_error(result->rig.cameras, scene.rig.cameras).rms_mm, 0.1);
 }
 
+/// Knocked half way: no lens and no place is right for both halves.
+TEST(RigCalibration, ACameraThatMovedMeanwhileIsRefusedByNameAndFrame) {
+  for (const std::size_t camera : {0, 2})
+    for (const double much : {0.3, 1.0, 3.0}) {
+      const int from = camera == 0 ? 22 : 15;
+      const Scene scene = small_scene("checkerboard:9x6:18mm", 30);
+      Scene knocked = scene;
+      Pose& X_RC = knocked.rig.cameras[camera].X_RC;
+      X_RC.p = X_RC.p + Vec3{0, much, 0};
+      X_RC.q = X_RC.q * axis_angle({1, 0, 0}, 0.17 * much * M_PI / 180);
+      Pictures seen = see(scene, {0.1, 0, 2});
+      for (const View& v : see(knocked, {0.1, 0, 3}).views)
+        for (View& own : seen.views)
+          if (own.camera == v.camera && own.frame == v.frame && std::stoi(v.frame) >= from) own.corners = v.corners;
+      const auto result = rig_from(seen, job_of(scene));
+      SCOPED_TRACE(testing::Message() << camera << ' ' << much << ' ' << from);
+      ASSERT_TRUE(result) << result.error().message;
+      ASSERT_FALSE(result->report.good());
+      const std::string& why = result->report.failures.back();
+      EXPECT_NE(why.find("C" + std::to_string(camera) + ": its pictures lie "), std::string::npos) << why;
+      const std::size_t at = why.find("from frame ");
+      ASSERT_NE(at, std::string::npos) << why;
+      EXPECT_NEAR(std::stoi(why.substr(at + 11)), from, 2) << why;
+    }
+}
+
 TEST(RigCalibration, EndsWhenItIsToldTo) {
   const Scene scene = small_scene("checkerboard:9x6:18mm");
   for (const int at : {0, 5, 30}) {
