@@ -36,6 +36,8 @@ class CameraLoop {
   std::uint64_t dropped() const { return dropped_.load(std::memory_order_relaxed); }  ///< triggers without an image
   bool failed() const { return failed_.load(std::memory_order_relaxed); }             ///< the source broke
   const drivers::CaptureCounters* counters() const { return source_->counters(); }    ///< null: not a device
+  // after the thread has ended
+  std::string unusable() const { return source_->unusable(); }  ///< of a recording, see drivers::FrameSource
 
  private:
   void wait_until(std::int64_t due_ns) noexcept;

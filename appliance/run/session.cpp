@@ -969,6 +969,8 @@ Result<RunOutcome> Session::run() {
   for (auto& thread : threads_) thread->join();
   for (std::thread& helper : helpers_) helper.join();
   drain_rings();
+  for (const auto& camera : cameras_)
+    if (const std::string files = camera->unusable(); !files.empty()) log_->event(now_s(), files);
   flushed_ns_ = 0;  // whatever the time: the last lines must be on the disk
   look_after_disk();
   sample_log_.close();

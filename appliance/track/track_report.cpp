@@ -14,6 +14,7 @@ namespace {
 constexpr double kDoubtfulResidual_px = 0.5;  // a calibrated rig stays well below in the median
 constexpr double kDoubtfulShare = 0.7;        // a camera whose views agree less often is out of true
 constexpr double kShownSkew_ms = 0.2;
+constexpr double kMostSkew_ms = drivers::TrackerParams{}.max_skew_ms;
 
 /// The smallest value that `fraction` of all do not exceed; 0 of none.
 double quantile(std::vector<double> values, double fraction) {
@@ -47,11 +48,18 @@ void TrackReport::add(const std::array<drivers::MarkerSet, kCameras>& sets, cons
   ++frames_;
   work_ms_.push_back(1e-6 * static_cast<double>(work_ns));
   std::int64_t first = INT64_MAX, last = INT64_MIN;
+  std::array<const drivers::MarkerSet*, kCameras> images{};
+  for (std::size_t c = 0; c < kCameras; ++c) images[c] = &sets[c];
+  const std::int64_t middle = drivers::trigger_middle_ns(images);
   std::array<int, drivers::kMarkers> views{};
   for (std::size_t c = 0; c < kCameras; ++c) {
     ++(sets[c].image ? cameras_[c].images : cameras_[c].missing);
     if (!sets[c].image) continue;
-    first = std::min(first, sets[c].mid_exposure_ns), last = std::max(last, sets[c].mid_exposure_ns);
+    const std::int64_t t = sets[c].mid_exposure_ns;
+    if (const double off_ms = 1e-6 * static_cast<double>(std::abs(t - middle)); off_ms > kMostSkew_ms)
+      ++cameras_[c].apart, cameras_[c].apart_ms = std::max(cameras_[c].apart_ms, off_ms);
+    else
+      first = std::min(first, t), last = std::max(last, t);
     for (std::size_t m = 0; m < drivers::kMarkers; ++m)
       if (sets[c].found(m)) ++views[m], ++cameras_[c].blobs;
   }
@@ -87,6 +95,11 @@ std::vector<std::string> TrackReport::warnings() const {
     else if (camera.missing > 0)
       lines.push_back(
           fmt::format("{}: {} of {} images are missing or cannot be read", camera.name, camera.missing, frames_));
+    if (camera.apart > 0)
+      lines.push_back(fmt::format(
+          "{}: {} of {} images lie up to {:.2f} ms from the others of their frame, more than {:g} ms: left out; are its "
+          "times in frames.csv right?",
+          camera.name, camera.apart, camera.images, camera.apart_ms, kMostSkew_ms));
     if (camera.images > 0 && camera.blobs == 0)
       lines.push_back(fmt::format("{}: none of the {} images shows a marker: check its exposure, lens cap and rig file",
                                   camera.name, camera.images));

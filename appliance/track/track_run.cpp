@@ -188,7 +188,7 @@ Result<TrackOutcome> track(const TrackOptions& options) {
   for (const std::string& line : report.warnings()) outcome.complaint += line + '\n';
   for (std::size_t c = 0; c < kCameras; ++c)
     if (const std::string files = in.cameras[c]->unusable(); !files.empty())
-      outcome.complaint += files + ": counted as missing\n";
+      outcome.complaint += files + '\n';
   for (std::size_t c = 0; c < kCameras && !interrupted; ++c)
     if (in.cameras[c]->more())
       outcome.complaint +=

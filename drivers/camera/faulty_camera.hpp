@@ -31,6 +31,8 @@ class FaultyCamera final : public FrameSource {
   /// The source's answer, spoilt. Whether frame k is hit depends on seed, camera and k alone, so every run agrees.
   FrameStatus next(Frame& frame) noexcept override;
   FrameStatus skip(Frame& frame) noexcept override { return source_->skip(frame); }
+  bool more() noexcept override { return source_->more(); }
+  std::string unusable() const override { return source_->unusable(); }
   bool live() const noexcept override { return source_->live(); }
   void begin(std::int64_t session_start_ns) noexcept override { source_->begin(session_start_ns); }
   bool take_event(CameraEvent& event) noexcept override { return source_->take_event(event); }

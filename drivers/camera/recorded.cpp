@@ -98,14 +98,17 @@ class IndexedSource : public FrameSource {
 
  protected:
   FrameStatus advance(Frame& frame, bool wanted) noexcept {
-    if (at_ >= index_->triggers.size()) return after_last(frame);
+    if (at_ >= index_->triggers.size()) {
+      const FrameStatus status = after_last(frame);
+      return status == FrameStatus::image && !wanted ? FrameStatus::missing : status;
+    }
     const RecordingIndex::Trigger& trigger = index_->triggers[at_++];
     const std::int64_t mid = trigger.mid_exposure_ns[camera_];
     stamp(frame, trigger.frame, mid == kNoImage ? trigger.t_ns : mid);
     if (mid == kNoImage) return FrameStatus::missing;
     try {
       if (!wanted) {
-        pass_over();
+        pass_over(frame);
         return FrameStatus::missing;
       }
       return read(frame, trigger.frame) ? FrameStatus::image : FrameStatus::missing;
@@ -115,7 +118,7 @@ class IndexedSource : public FrameSource {
   }
 
   virtual bool read(Frame& frame, std::uint64_t number) = 0;
-  virtual void pass_over() {}  ///< the image that read() would have read
+  virtual void pass_over(const Frame&) {}  ///< the image that read() would have read
   virtual FrameStatus after_last(Frame&) noexcept { return FrameStatus::end; }
   const RecordingIndex& index() const { return *index_; }
   static void stamp(Frame& frame, std::uint64_t number, std::int64_t mid_ns) {
@@ -173,7 +176,7 @@ class FolderSource final : public IndexedSource {
     return true;
   }
   bool give_up(const std::string& file, const std::string& why) {
-    if (unusable_++ == 0) first_unusable_ = file + ": " + why;
+    if (unusable_++ == 0) first_unusable_ = file + ": " + why + ": counted as missing";
     return false;
   }
   std::string unusable() const override {
@@ -186,39 +189,111 @@ class FolderSource final : public IndexedSource {
   std::string first_unusable_;
 };
 
+constexpr int kMostDamaged = 64;  // images one after the other that are passed over
+
+/// Codecs of which every image is decoded by itself: what comes after a damaged one is as good as before.
+bool decodes_each_alone(const cv::VideoCapture& video) {
+  const auto code = static_cast<int>(video.get(cv::CAP_PROP_FOURCC));
+  return code == cv::VideoWriter::fourcc('M', 'J', 'P', 'G') || code == cv::VideoWriter::fourcc('F', 'F', 'V', '1');
+}
+
 class VideoSource final : public IndexedSource {
  public:
-  VideoSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, cv::VideoCapture video)
-      : IndexedSource(camera, index), video_(std::move(video)), alone_(!index->from_file && index->triggers.empty()) {}
+  VideoSource(std::size_t camera, std::shared_ptr<const RecordingIndex> index, fs::path file, cv::VideoCapture video)
+      : IndexedSource(camera, index),
+        file_(std::move(file)),
+        video_(std::move(video)),
+        alone_(!index->from_file && index->triggers.empty()),
+        each_alone_(decodes_each_alone(video_)),
+        rate_hz_(video_.get(cv::CAP_PROP_FPS)) {
+    std::vector<std::int64_t> intervals;
+    for (std::size_t k = 1; k < index->triggers.size(); ++k)
+      intervals.push_back(index->triggers[k].t_ns - index->triggers[k - 1].t_ns);
+    if (intervals.empty()) return;
+    const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
+    std::nth_element(intervals.begin(), middle, intervals.end());
+    interval_ns_ = static_cast<double>(*middle);
+  }
 
  private:
   bool read(Frame& frame, std::uint64_t) override {
-    return !over_ && !(over_ = !video_.read(frame.image)) && frame.image.type() == CV_8UC3;
+    return due(frame) && video_.retrieve(frame.image) && frame.image.type() == CV_8UC3;
   }
-  void pass_over() override { over_ = over_ || !video_.grab(); }
+  void pass_over(const Frame& frame) override { due(frame); }
+
+  /// Whether the image that the video holds next is this frame's. Of those that are damaged, or that it skips by its
+  /// own clock more than frames.csv does, the frames are left without one.
+  bool due(const Frame& frame) {
+    if (lost_ > 0) return --lost_, false;
+    if (!std::exchange(held_, false)) {
+      if (over_ || !grab(frame.mid_exposure_ns)) return ++short_by_, false;
+      if (lost_ > 0) return held_ = true, unusable_ += lost_, --lost_, false;
+    }
+    last_ns_ = frame.mid_exposure_ns;
+    return true;
+  }
+
+  bool grab(std::int64_t t_ns) {
+    for (int failed = 0; failed <= (each_alone_ ? kMostDamaged : 0); ++failed) {
+      if (!video_.grab()) continue;
+      const double at_ms = video_.get(cv::CAP_PROP_POS_MSEC);
+      lost_ = failed;
+      if (each_alone_ && std::exchange(begun_, true) && interval_ns_ > 0 && rate_hz_ > 0) {
+        const double by_video = 1e-3 * rate_hz_ * (at_ms - last_ms_);
+        const double listed = static_cast<double>(t_ns - last_ns_) / interval_ns_;
+        if (by_video < 1e6 && listed < 1e6)
+          lost_ = std::max(lost_, std::llround(by_video) - std::max(1LL, std::llround(listed)));
+      }
+      last_ms_ = at_ms;
+      return true;
+    }
+    over_ = true;
+    return false;
+  }
+
   /// Without frames.csv the video itself says how long it is.
   FrameStatus after_last(Frame& frame) noexcept override {
     if (!alone_) return FrameStatus::end;
     stamp(frame, played_, at_default_rate(played_));
+    bool is_image = false;
     try {
-      if (!read(frame, played_)) return FrameStatus::end;
+      is_image = read(frame, played_);
     } catch (...) {
       return FrameStatus::end;
     }
+    if (over_) return short_by_ = 0, FrameStatus::end;
     ++played_;
-    return FrameStatus::image;
+    return is_image ? FrameStatus::image : FrameStatus::missing;
   }
 
   bool more() noexcept override {
     try {
-      return !alone_ && !over_ && video_.grab();
+      return !alone_ && !over_ && (held_ || video_.grab());
     } catch (...) {
       return false;
     }
   }
 
+  std::string unusable() const override {
+    const auto images = [](long long n) { return std::to_string(n) + (n == 1 ? " image" : " images"); };
+    if (unusable_ > 0)
+      return file_.string() + ": " + images(unusable_) + " of it damaged or left out: counted as missing";
+    if (short_by_ > 0)
+      return file_.string() + ": ends " + images(short_by_) +
+             " before frames.csv does: cut off, or images are lost in it and those after them have the times of others";
+    return {};
+  }
+
+  fs::path file_;
   cv::VideoCapture video_;
-  bool alone_, over_ = false;
+  bool alone_, each_alone_, over_ = false;
+  double rate_hz_, interval_ns_ = 0;
+  bool held_ = false;  // an image is grabbed for a later frame: after so many that are lost
+  long long lost_ = 0;
+  bool begun_ = false;  // then this was the last image
+  double last_ms_ = 0;
+  std::int64_t last_ns_ = 0;
+  long long unusable_ = 0, short_by_ = 0;
   std::uint64_t played_ = 0;
 };
 
@@ -342,7 +417,7 @@ Result<std::unique_ptr<FrameSource>> open_recorded(const std::string& dir, std::
                          ", the rig file says " + std::to_string(expected->width_px) + "x" +
                          std::to_string(expected->height_px) + ": use the rig file the recording was made with");
     return std::unique_ptr<FrameSource>(
-        std::make_unique<VideoSource>(camera_index, std::move(index), std::move(video)));
+        std::make_unique<VideoSource>(camera_index, std::move(index), *file, std::move(video)));
   } catch (const std::exception& e) {
     return usage_error(file->string() + ": cannot be opened: " + e.what());
   }

@@ -462,6 +462,16 @@ Result<Tracker> Tracker::create(const Rig& rig, const TrackerParams& params) {
   return Tracker(std::move(state));
 }
 
+std::int64_t trigger_middle_ns(const std::array<const MarkerSet*, kCameras>& sets) noexcept {
+  std::array<std::int64_t, kCameras> times;
+  times.fill(std::numeric_limits<std::int64_t>::max());
+  std::size_t alive = 0;
+  for (const MarkerSet* set : sets)
+    if (set && set->image) times[alive++] = set->mid_exposure_ns;
+  std::sort(times.begin(), times.end());
+  return alive > 0 ? times[(alive - 1) / 2] : 0;
+}
+
 InstrumentSample Tracker::track(const std::array<const MarkerSet*, kCameras>& sets) noexcept {
   std::uint64_t sequence = state_->next_sequence;
   std::int64_t sum = 0, base = 0, n = 0;
@@ -488,13 +498,7 @@ InstrumentSample Tracker::track(const std::array<const MarkerSet*, kCameras>& se
   sample.mid_exposure_ns = mid_exposure_ns;
 
   // Images of one trigger lie together; one that does not would bend the pose, so it counts as none.
-  std::array<std::int64_t, kCameras> times;
-  times.fill(std::numeric_limits<std::int64_t>::max());
-  std::size_t alive = 0;
-  for (const MarkerSet* set : sets)
-    if (set && set->image) times[alive++] = set->mid_exposure_ns;
-  std::sort(times.begin(), times.end());
-  const std::int64_t middle = alive > 0 ? times[(alive - 1) / 2] : 0;
+  const std::int64_t middle = trigger_middle_ns(sets);
   std::array<const MarkerSet*, kCameras> used{};
   for (std::size_t c = 0; c < kCameras; ++c) {
     if (!sets[c] || !sets[c]->image) continue;

@@ -58,6 +58,9 @@ struct TrackSupport {
   std::array<std::uint8_t, kCameras> used{};  ///< views that agree with the pose
 };
 
+/// Of the times of a trigger's images, the middle one (the earlier of two); 0 where there is no image.
+std::int64_t trigger_middle_ns(const std::array<const MarkerSet*, kCameras>& sets) noexcept;
+
 class Tracker {
  public:
   /// Errors: usage, when the rig has not two to kCameras cameras, two instruments and six markers, or a parameter is

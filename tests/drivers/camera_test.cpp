@@ -284,6 +284,72 @@ TEST(Recording, ATruncatedVideoIsMissingToItsEnd) {
   EXPECT_FALSE(after_end);
 }
 
+/// Makes zeroes of the k-th JPEG of a video. @return whether there was one
+bool damage_image(const fs::path& file, int k) {
+  std::ifstream in(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::size_t at = std::string::npos;
+  for (int n = 0; n <= k; ++n) at = bytes.find("\xff\xd8\xff", at + 1);
+  const std::size_t next = bytes.find("00dc", at);
+  if (at == std::string::npos || next == std::string::npos) return false;
+  std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(next), '\0');
+  std::ofstream(file, std::ios::binary) << bytes;
+  return true;
+}
+
+TEST(Recording, ADamagedImageOfAVideoCostsNoOtherItsPlace) {
+  for (const bool skips : {false, true})
+    for (const bool listed : {true, false}) {
+      const std::string dir = fresh_dir("damaged");
+      record(dir, RecordingCodec::mjpeg, 40);
+      const fs::path file = fs::path(dir) / "C0.avi";
+      std::vector<bool> is_image;
+      {
+        auto whole = open_recorded(dir, 0);
+        ASSERT_TRUE(whole) << whole.error().message;
+        Frame frame;
+        for (FrameStatus s; (s = (*whole)->next(frame)) != FrameStatus::end;)
+          is_image.push_back(s == FrameStatus::image);
+      }
+      std::vector<int> frame_of;  // of each image of the video
+      for (int k = 0; k < 40; ++k)
+        if (is_image[static_cast<std::size_t>(k)]) frame_of.push_back(k);
+      ASSERT_LT(frame_of.size(), 40u) << "and there are gaps";
+      if (!listed) fs::remove(fs::path(dir) / "frames.csv");
+      const std::vector<int> damaged = {9, 20, 21, 22};
+      for (auto k = damaged.rbegin(); k != damaged.rend(); ++k) ASSERT_TRUE(damage_image(file, *k));
+      auto source = open_recorded(dir, 0);
+      ASSERT_TRUE(source) << source.error().message;
+      Frame frame;
+      for (int k = 0, n = 0; k < static_cast<int>(listed ? 40 : frame_of.size()); ++k) {
+        const bool shown = !listed || is_image[static_cast<std::size_t>(k)];
+        const bool lost = shown && std::find(damaged.begin(), damaged.end(), n) != damaged.end();
+        const bool skip = skips && k % 3 == 1;
+        const FrameStatus got = skip ? (*source)->skip(frame) : (*source)->next(frame);
+        EXPECT_EQ(got, shown && !lost && !skip ? FrameStatus::image : FrameStatus::missing) << k;
+        if (got == FrameStatus::image) {
+          EXPECT_NEAR(frame.image.at<cv::Vec3b>(24, 32)[1], 10 + 4 * frame_of[static_cast<std::size_t>(n)], 4) << k;
+        }
+        n += shown;
+      }
+      EXPECT_EQ((*source)->next(frame), FrameStatus::end);
+      EXPECT_NE((*source)->unusable().find("C0.avi: 4 images of it damaged"), std::string::npos)
+          << (*source)->unusable();
+    }
+}
+
+TEST(Recording, AVideoThatHoldsFewerImagesThanAreListedSaysSo) {
+  const std::string dir = fresh_dir("fewer");
+  record(dir, RecordingCodec::mjpeg, 40);
+  std::ofstream(fs::path(dir) / "frames.csv", std::ios::app) << "40,10,10,10,10,10\n41,10.02,10.02,10.02,10.02,10.02\n";
+  auto source = open_recorded(dir, 0);
+  ASSERT_TRUE(source) << source.error().message;
+  Frame frame;
+  while ((*source)->next(frame) != FrameStatus::end) {
+  }
+  EXPECT_NE((*source)->unusable().find("ends 2 images before"), std::string::npos) << (*source)->unusable();
+}
+
 TEST(Recording, BadTimesAreNamedWithFileAndLine) {
   const struct {
     const char *text, *says;
