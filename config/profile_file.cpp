@@ -261,8 +261,10 @@ FaultSettings read_fault(Table& t) {
     f.p_R = t.get_vec3("p_R_mm", f.p_R, between(-1e4, 1e4));
     f.diameter_mm = t.get_number("diameter_mm", f.diameter_mm, up_to(1000));
     f.hue_deg = t.get_number("hue_deg", f.hue_deg, {.low = 0, .high = 360, .high_open = true});
+    if (t.has("saturation")) f.saturation = t.need_number("saturation", between(0, 1), "0 is grey");
+    if (t.has("brightness")) f.brightness = t.need_number("brightness", between(0, 1), "of full scale, fully lit");
   } else {
-    for (const char* key : {"p_R_mm", "diameter_mm", "hue_deg"})
+    for (const char* key : {"p_R_mm", "diameter_mm", "hue_deg", "saturation", "brightness"})
       if (t.has(key)) t.reject(key, "left out", "only a blob has a place, a size and a colour");
   }
   return f;

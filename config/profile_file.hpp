@@ -122,11 +122,12 @@ struct FaultSettings {
   int camera = -1;  ///< 0..3 for the camera kinds, else -1
   double from_s = 0;
   double until_s = std::numeric_limits<double>::infinity();
-  double probability = 1;  ///< per frame or step within the time
-  double delay_ms = 0;     ///< frame_late, physics_overrun
-  Vec3 p_R{30, 30, 60};    ///< blob: a ball standing in the box [mm]
-  double diameter_mm = 8;  ///< blob
-  double hue_deg = 0;      ///< blob
+  double probability = 1;                        ///< per frame or step within the time
+  double delay_ms = 0;                           ///< frame_late, physics_overrun
+  Vec3 p_R{30, 30, 60};                          ///< blob: a ball standing in the box [mm]
+  double diameter_mm = 8;                        ///< blob
+  double hue_deg = 0;                            ///< blob
+  std::optional<double> saturation, brightness;  ///< blob; else the markers'
 };
 
 struct Profile {

@@ -74,6 +74,7 @@ drivers::VirtualRigParams virtual_params(const config::Profile& profile, double 
       blob.p_R = f.p_R;
       blob.diameter_mm = f.diameter_mm;
       blob.hue_deg = f.hue_deg;
+      blob.saturation = f.saturation, blob.brightness = f.brightness;
       blob.from_s = f.from_s;
       blob.until_s = f.until_s;
       p.blobs.push_back(blob);

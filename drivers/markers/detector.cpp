@@ -43,9 +43,11 @@ constexpr float kOutside = 0.4F;      // of the radius that a centre may lie out
 constexpr float kMostBeside = 1e-3F;  // of the level squared, that one ball's background says of another's
 constexpr float kPoor = 1.5F;         // misfit per pixel at which a plain fit is not believed
 constexpr float kForeign = 0.5F;      // colour across the marker's own, of its level: not this marker's
-constexpr float kNoisy = 0.12F;       // noise of the level above which 3x3 means decide what hangs together
-constexpr float kRoundGain = 0.2F;    // of the misfit, that makes a disc instead of a ball worth a try
-constexpr float kGrossPixels = 3;     // below, nothing can hide a ball's rim
+constexpr float kTinge = 0.22F;       // a body of this much of it, that is no brighter than the marker, is another one
+constexpr float kTingeDim = 0.2F, kTingeBright = 0.95F;
+constexpr float kNoisy = 0.12F;     // noise of the level above which 3x3 means decide what hangs together
+constexpr float kRoundGain = 0.2F;  // of the misfit, that makes a disc instead of a ball worth a try
+constexpr float kGrossPixels = 3;   // below, nothing can hide a ball's rim
 constexpr std::uint8_t kNoName = 255;
 constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 
@@ -193,6 +195,7 @@ struct MarkerDetector::State {
     while (cell_parent[i] != i) i = cell_parent[i] = cell_parent[cell_parent[i]];
     return i;
   }
+  void mark_bodies(float limit, const float* bright, int w, int h) noexcept;
   static void dilate(std::uint8_t* mask, std::uint8_t* work, int w, int h) noexcept;
 };
 
@@ -438,6 +441,22 @@ void MarkerDetector::State::mean_of_nine(float* __restrict plane, float* __restr
   }
 }
 
+/// Grey, skin or a glove differ less from yellow than yellow's own rim may, but not over 3x3 pixels.
+void MarkerDetector::State::mark_bodies(float limit, const float* bright, int w, int h) noexcept {
+  const std::size_t n = static_cast<std::size_t>(w * h);
+  for (std::size_t i = 0; i < n; ++i)
+    work[i] = (across[i] > limit) & (bright[i] > kTingeDim) & (bright[i] < kTingeBright);
+  for (int y = 1; y + 1 < h; ++y)
+    for (int x = 1; x + 1 < w; ++x) {
+      const std::uint8_t* p = work.data() + y * w + x;
+      if (!(p[0] & p[-1] & p[1] & p[-w - 1] & p[-w] & p[-w + 1] & p[w - 1] & p[w] & p[w + 1])) continue;
+      for (int k = -1; k <= 1; ++k) {
+        std::fill_n(foreign.data() + (y + k) * w + x - 1, 3, std::uint8_t{1});
+        std::fill_n(label.data() + (y + k) * w + x - 1, 3, std::uint8_t{0});
+      }
+    }
+}
+
 void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8_t* bgr,
                                           std::ptrdiff_t stride) noexcept {
   const int x0 = std::max(0, kCell * region.x0 - kMargin),
@@ -472,6 +491,10 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
   }
   const float kk = K.dot(K);
   if (!(kk > 16)) return;
+  // A crescent of the marker beside something grey: what the region is mostly of is not the marker.
+  if (std::hypot(K.r - 0.5F * (K.g + K.b), 0.8660254F * (K.g - K.b)) <
+      static_cast<float>(params.min_saturation) * std::max({K.r, K.g, K.b}))
+    return;
   const float inv = 1 / kk;
   const float variance =
       (K.b * K.b * ground[0].variance + K.g * K.g * ground[1].variance + K.r * K.r * ground[2].variance) * inv * inv;
@@ -490,6 +513,7 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
     foreign[i] = across[i] > across_limit;
     label[i] = (across[i] <= across_limit) & (decide[i] > 0.5F) ? 255 : 0;
   }
+  mark_bodies(std::max(across_noise, kTinge * kTinge), decide, w, h);
 
   // What hangs together, largest three.
   struct Piece {

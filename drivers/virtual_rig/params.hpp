@@ -1,6 +1,7 @@
 #pragma once
 /// How the virtual rig's cameras behave. Plain parameters; `config` fills them from the profile.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "drivers/rig.hpp"
@@ -12,7 +13,8 @@ struct BlobFault {
   Vec3 p_R{30, 30, 60};  ///< [mm]
   double diameter_mm = 8;
   double hue_deg = 0;
-  double from_s = 0, until_s = 0;  ///< session time, half open
+  std::optional<double> saturation, brightness;  ///< else the markers'
+  double from_s = 0, until_s = 0;                ///< session time, half open
 };
 
 /// A marker hidden from one camera, or from all: a finger or the other forceps in the way.

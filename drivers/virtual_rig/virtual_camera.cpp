@@ -183,7 +183,8 @@ class VirtualCamera final : public FrameSource {
     for (const BlobFault& blob : params_.blobs)
       if (t_s >= blob.from_s && t_s < blob.until_s)
         balls.push_back({X_CR_ * blob.p_R, 0.5 * blob.diameter_mm,
-                         colour_of(blob.hue_deg, params_.saturation, params_.brightness)});
+                         colour_of(blob.hue_deg, blob.saturation.value_or(params_.saturation),
+                                   blob.brightness.value_or(params_.brightness))});
     if (params_.bodies)
       for (std::size_t i = 0; i < instruments_.size(); ++i) place_body(instruments_[i], forceps[i], balls);
     std::erase_if(balls, [](const Ball& b) { return b.p_C.z < 2 * b.radius_mm + 1; });

@@ -104,6 +104,57 @@ TEST(MarkerDetector, KeepsTheMarkerBesideABlobOfItsColour) {
   }
 }
 
+// Steel, a glove or a finger beside a marker, or over part of it, belongs to it least where both are of two colours.
+TEST(MarkerDetector, APaleBodyThatTouchesAMarkerIsNoPartOfIt) {
+  const Rig rig = testing::distorted_rig();
+  const auto path = testing::demo_path(rig);
+  const auto hands = path->evaluate(0);
+  struct Body {
+    double hue, saturation, brightness;
+  };
+  std::vector<MarkerDetector> detectors;
+  for (std::size_t c = 0; c < kCameras; ++c) detectors.push_back(std::move(*MarkerDetector::create(rig, c)));
+  int looks = 0, found = 0;
+  for (const Body& body : {Body{0, 0, 0.5}, Body{20, 0.37, 0.6}, Body{30, 0.17, 0.6}})
+    for (std::size_t m = 0; m < kMarkers; ++m)
+      for (const Vec3 off : {Vec3{2.5, 1, 2.5}, Vec3{-3, 2, 1}}) {
+        const InstrumentModel& instrument = rig.instruments[m / 3];
+        const Vec3 p_R =
+            hands[m / 3].X_RT * marker_p_T(instrument, instrument.markers[m % 3], hands[m / 3].opening_rad);
+        VirtualRigParams params;
+        params.duration_s = 0.01, params.exposure_ms = 0, params.exposure_samples = 1;
+        BlobFault blob;
+        blob.hue_deg = body.hue, blob.saturation = body.saturation, blob.brightness = body.brightness;
+        blob.p_R = p_R + off, blob.diameter_mm = 5, blob.until_s = 1;
+        params.blobs = {blob};
+        auto cameras = testing::virtual_cameras(params, rig, path);
+        for (std::size_t c = 0; c < kCameras; ++c) {
+          const Pose X_CR = inverse(rig.cameras[c].X_RC);
+          const Vec3 own = X_CR * p_R, other = X_CR * blob.p_R;
+          const double apart_px =
+              rig.cameras[c].fx_px * std::hypot(own.x / own.z - other.x / other.z, own.y / own.z - other.y / other.z);
+          const double radius_px = rig.cameras[c].fx_px * 2.5 / own.z;
+          if (norm(other) < norm(own) && apart_px < 1.2 * radius_px) continue;  // most of it is covered
+          Frame frame;
+          MarkerSet set;
+          const FrameStatus status = cameras[c]->next(frame);
+          detectors[c].detect(frame, status, set);
+          const Point2 truth = true_centre(rig, c, m, hands);
+          if (truth.x < 9 || truth.y < 9 || truth.x > 630 || truth.y > 470) continue;
+          SCOPED_TRACE(::testing::Message() << body.hue << ' ' << m << ' ' << off.x << " C" << c);
+          ++looks;
+          if (!set.found(m)) continue;
+          ++found;
+          double nearest = 1e9;
+          for (std::size_t k = 0; k < set.count[m]; ++k)
+            nearest = std::min(nearest, std::hypot(set.blobs[m][k].u_px - truth.x, set.blobs[m][k].v_px - truth.y));
+          EXPECT_LT(nearest, 0.3);
+        }
+      }
+  EXPECT_GT(looks, 80);
+  EXPECT_GE(found, 0.95 * looks);
+}
+
 TEST(MarkerDetector, PartsTouchingMarkersByHue) {
   // Two discs of 9 px side by side, red and blue, drawn with exact coverage steps of a quarter pixel.
   const Rig rig = standard_rig();
