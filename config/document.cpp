@@ -428,8 +428,10 @@ std::optional<std::int64_t> Table::integer(std::string_view key, bool needed, st
   const void* node = find_or_miss(key, needed, must, remedy);
   if (!node) return std::nullopt;
   const auto* value = as_node(node)->as_integer();
-  if (const auto* f = as_node(node)->as_floating_point(); f && std::abs(**f) < 1e15 && **f == std::trunc(**f)) {
-    reject_as(key, std::to_string(static_cast<std::int64_t>(**f)) + ".0", must, "write it without a point");
+  if (const auto* f = as_node(node)->as_floating_point();
+      f && **f == std::trunc(**f) && **f >= static_cast<double>(low) && **f <= static_cast<double>(high)) {
+    const std::string whole = std::to_string(static_cast<std::int64_t>(**f));
+    reject_as(key, whole + ".0", must, "write it as " + whole);
     return std::nullopt;
   }
   if (!value || value->get() < low || value->get() > high) {

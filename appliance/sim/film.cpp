@@ -185,18 +185,15 @@ void Film::look(const world::World& world, double time_s) {
 
 Result<std::string> Film::finish(const world::World& world, double time_s, const std::string& comment) {
   State& s = *state_;
-  std::string missed;
-  if (!s.options.times_s.empty() && s.next < s.times_s.size())
-    missed =
-        fmt::format("--film-times: the run ended at {:g} s, before {:g} s{}: the last picture is of its end", time_s,
-                    s.times_s[s.next],
-                    s.next + 1 < s.times_s.size() ? fmt::format(" and {} more", s.times_s.size() - s.next - 1) : "");
   if (s.next < s.times_s.size() && time_s > s.shown_s) s.take(world, time_s);
   if (auto drawn = s.draw(); !drawn) return unexpected(drawn.error());
   if (s.strip.empty()) return failure("--film-times: the run ended before the first picture");
   if (auto saved = s.strip.write(s.options.file, s.renderer->version_line(), comment); !saved)
     return failure(saved.error().message);
-  return missed;
+  if (s.options.times_s.empty() || s.next >= s.times_s.size()) return std::string();
+  return fmt::format("--film-times: the run ended at {:g} s, before {:g} s{}: the last picture is of its end", time_s,
+                     s.times_s[s.next],
+                     s.next + 1 < s.times_s.size() ? fmt::format(" and {} more", s.times_s.size() - s.next - 1) : "");
 }
 
 }  // namespace ligature::simulate

@@ -860,9 +860,14 @@ Result<RigResult> rig_from(Pictures pictures, const RigJob& job, const ProgressF
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::sort(order.begin(), order.end(),
               [&](std::size_t a, std::size_t b) { return frame_before(work.frames[a], work.frames[b]); });
-    if (const auto moved = find_moved(work.bundle, order))
+    Bundle tested = work.bundle;
+    if (origin_board == tested.boards.size()) tested.cameras[0].pose_free = false;
+    const auto moved =
+        find_moved(tested, order, [&] { return work.tell(Progress::Stage::testing, "whether a camera moved"); });
+    if (work.cancelled) return failure("cancelled");
+    if (moved)
       report.failures.push_back(
-          names[moved->camera] +
+          names[moved->camera] + (moved->or_camera ? " or " + names[*moved->or_camera] : "") +
           format(": its pictures lie %.1f px aside, against the other cameras, from frame ", moved->shift_px) +
           work.frames[moved->board] +
           " on: it was knocked, or moved: fasten it and show the board anew, or leave out the frames before or after");

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 
 namespace ligature::calibration {
 namespace {
 
 constexpr std::size_t kLeastCorners = 6;  // of a view that counts
 constexpr std::size_t kLeastViews = 4;    // on either side
-constexpr double kFar_px = 50;            // a view that is further off was read wrongly
 constexpr double kLeastScatter_px = 0.02;
 constexpr double kLeastShift_px = 0.15;
 constexpr double kScatters = 3;         // by how many of them the two sides lie apart, ...
@@ -36,7 +36,8 @@ Shift middle_of(const std::vector<Shift>& v, std::size_t from, std::size_t to) {
 
 /// Where each view of the camera lies beside its boards as the others have them, in the order of time.
 std::vector<std::pair<std::size_t, Shift>> shifts_of(const Bundle& bundle, std::size_t camera,
-                                                     const std::vector<std::size_t>& order) {
+                                                     const std::vector<std::size_t>& order,
+                                                     const BundleOptions& options) {
   Bundle others = bundle;
   for (BundleCamera& c : others.cameras) c.lens_free = {}, c.pose_free = false;
   std::vector<std::size_t> used(bundle.boards.size());
@@ -44,7 +45,7 @@ std::vector<std::pair<std::size_t, Shift>> shifts_of(const Bundle& bundle, std::
     k.used = k.used && static_cast<std::size_t>(k.camera) != camera;
     used[static_cast<std::size_t>(k.board)] += k.used;
   }
-  adjust(others, {});
+  adjust(others, options);
   std::map<std::size_t, std::array<std::vector<double>, 2>> of_board;
   for (const BundleCorner& k : others.corners) {
     const auto b = static_cast<std::size_t>(k.board);
@@ -57,17 +58,16 @@ std::vector<std::pair<std::size_t, Shift>> shifts_of(const Bundle& bundle, std::
   for (const std::size_t b : order) {
     const auto seen = of_board.find(b);
     if (seen == of_board.end() || seen->second[0].size() < kLeastCorners) continue;
-    const Shift shift = {middle(seen->second[0]), middle(seen->second[1])};
-    if (std::hypot(shift[0], shift[1]) < kFar_px) out.emplace_back(b, shift);
+    out.emplace_back(b, Shift{middle(seen->second[0]), middle(seen->second[1])});
   }
   return out;
 }
 
-/// Where the camera's views part best.
+/// Where the camera's views part with the least left on either side, and how clearly they do at all.
 struct Parting {
   std::size_t board = 0;
-  double shift_px = 0;
-  double sigmas = 0;  ///< where it is clearest, there or elsewhere; 0: nowhere
+  double shift_px = 0;  ///< there
+  double sigmas = 0;    ///< of the clearest parting, which may be another; 0: there is none
 };
 
 Parting part(const std::vector<std::pair<std::size_t, Shift>>& views) {
@@ -96,39 +96,58 @@ Parting part(const std::vector<std::pair<std::size_t, Shift>>& views) {
 
 }  // namespace
 
-std::optional<MovedCamera> find_moved(const Bundle& bundle, const std::vector<std::size_t>& order) {
+std::optional<MovedCamera> find_moved(const Bundle& bundle, const std::vector<std::size_t>& order,
+                                      const std::function<bool()>& go_on) {
+  bool stopped = false;
+  BundleOptions options;
+  options.go_on = [&] {
+    stopped = stopped || (go_on && !go_on());
+    return !stopped;
+  };
   Parting clearest;
-  for (std::size_t c = 0; c < bundle.cameras.size(); ++c)
-    if (const Parting own = part(shifts_of(bundle, c, order)); own.sigmas > clearest.sigmas) clearest = own;
+  for (std::size_t c = 0; c < bundle.cameras.size() && !stopped; ++c)
+    if (const Parting own = part(shifts_of(bundle, c, order, options)); own.sigmas > clearest.sigmas) clearest = own;
   if (clearest.sigmas < kSigmas) return {};
-  // One that moved draws boards, and others, after it: it is the one without whose later views the rest agrees best.
   std::vector<std::size_t> rank(order.size());
   for (std::size_t i = 0; i < order.size(); ++i) rank[order[i]] = i;
-  MovedCamera out;
+  // One that moved draws boards, and others, after it: it is the one without whose later views the rest agrees best.
+  std::optional<MovedCamera> out;
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t c = 0; c < bundle.cameras.size(); ++c) {
+  std::vector<std::size_t> sees_both;
+  for (std::size_t c = 0; c < bundle.cameras.size() && !stopped; ++c) {
     Bundle without = bundle;
-    for (BundleCorner& k : without.corners)
-      k.used =
-          static_cast<std::size_t>(k.camera) != c || rank[static_cast<std::size_t>(k.board)] < rank[clearest.board];
-    BundleOptions robust;
+    std::array<std::set<int>, 2> boards;  // that it saw before, and from then on
+    for (BundleCorner& k : without.corners) {
+      const bool own = static_cast<std::size_t>(k.camera) == c;
+      const bool later = rank[static_cast<std::size_t>(k.board)] >= rank[clearest.board];
+      if (own) boards[later ? 1 : 0].insert(k.board);
+      const auto r = residual(without, k);
+      k.used = !(own && later) && std::isfinite(r[0]) && std::isfinite(r[1]);
+    }
+    if (std::min(boards[0].size(), boards[1].size()) < kLeastViews) continue;
+    sees_both.push_back(c);
+    BundleOptions robust = options;
     robust.cauchy_px = kRobust_px;
     adjust(without, robust);
-    std::vector<double> off;
     double cost = 0, n = 0;
     for (BundleCorner& k : without.corners) {
-      if (!k.used) continue;
       const auto r = residual(without, k);
       const double square = (r[0] * r[0] + r[1] * r[1]) / (kRobust_px * kRobust_px);
-      k.used = std::isfinite(square) && square < kOutlier * kOutlier;
-      cost += std::isfinite(square) ? std::log1p(square) : 0, ++n;
+      if (!k.used || !std::isfinite(square)) {
+        k.used = false;
+        continue;
+      }
+      k.used = square < kOutlier * kOutlier;
+      cost += std::log1p(square), ++n;
     }
     if (n == 0 || cost / n >= least) continue;
-    const Parting own = part(shifts_of(without, c, order));
     least = cost / n;
-    out = own.sigmas >= kSigmas ? MovedCamera{c, own.board, own.shift_px}
-                                : MovedCamera{c, clearest.board, clearest.shift_px};
+    const Parting own = part(shifts_of(without, c, order, options));
+    out = own.sigmas >= kSigmas ? MovedCamera{c, own.board, own.shift_px, {}}
+                                : MovedCamera{c, clearest.board, clearest.shift_px, {}};
   }
+  if (stopped || !out) return {};
+  if (sees_both.size() == 2) out->or_camera = sees_both[0] == out->camera ? sees_both[1] : sees_both[0];
   return out;
 }
 

@@ -108,7 +108,7 @@ class IndexedSource : public FrameSource {
     if (mid == kNoImage) return FrameStatus::missing;
     try {
       if (!wanted) {
-        pass_over(frame);
+        pass_over();
         return FrameStatus::missing;
       }
       return read(frame, trigger.frame) ? FrameStatus::image : FrameStatus::missing;
@@ -118,7 +118,7 @@ class IndexedSource : public FrameSource {
   }
 
   virtual bool read(Frame& frame, std::uint64_t number) = 0;
-  virtual void pass_over(const Frame&) {}  ///< the image that read() would have read
+  virtual void pass_over() {}  ///< the image that read() would have read
   virtual FrameStatus after_last(Frame&) noexcept { return FrameStatus::end; }
   const RecordingIndex& index() const { return *index_; }
   static void stamp(Frame& frame, std::uint64_t number, std::int64_t mid_ns) {
@@ -191,10 +191,9 @@ class FolderSource final : public IndexedSource {
 
 constexpr int kMostDamaged = 64;  // images one after the other that are passed over
 
-/// Codecs of which every image is decoded by itself: what comes after a damaged one is as good as before.
+/// Every image is decoded by itself: what comes after a damaged one is as good as before.
 bool decodes_each_alone(const cv::VideoCapture& video) {
-  const auto code = static_cast<int>(video.get(cv::CAP_PROP_FOURCC));
-  return code == cv::VideoWriter::fourcc('M', 'J', 'P', 'G') || code == cv::VideoWriter::fourcc('F', 'F', 'V', '1');
+  return static_cast<int>(video.get(cv::CAP_PROP_FOURCC)) == cv::VideoWriter::fourcc('M', 'J', 'P', 'G');
 }
 
 class VideoSource final : public IndexedSource {
@@ -204,49 +203,45 @@ class VideoSource final : public IndexedSource {
         file_(std::move(file)),
         video_(std::move(video)),
         alone_(!index->from_file && index->triggers.empty()),
-        each_alone_(decodes_each_alone(video_)),
-        rate_hz_(video_.get(cv::CAP_PROP_FPS)) {
-    std::vector<std::int64_t> intervals;
-    for (std::size_t k = 1; k < index->triggers.size(); ++k)
-      intervals.push_back(index->triggers[k].t_ns - index->triggers[k - 1].t_ns);
-    if (intervals.empty()) return;
-    const auto middle = intervals.begin() + static_cast<std::ptrdiff_t>(intervals.size() / 2);
-    std::nth_element(intervals.begin(), middle, intervals.end());
-    interval_ns_ = static_cast<double>(*middle);
-  }
+        each_alone_(decodes_each_alone(video_)) {}
 
  private:
   bool read(Frame& frame, std::uint64_t) override {
-    return due(frame) && video_.retrieve(frame.image) && frame.image.type() == CV_8UC3;
-  }
-  void pass_over(const Frame& frame) override { due(frame); }
-
-  /// Whether the image that the video holds next is this frame's. Of those that are damaged, or that it skips by its
-  /// own clock more than frames.csv does, the frames are left without one.
-  bool due(const Frame& frame) {
-    if (lost_ > 0) return --lost_, false;
-    if (!std::exchange(held_, false)) {
-      if (over_ || !grab(frame.mid_exposure_ns)) return ++short_by_, false;
-      if (lost_ > 0) return held_ = true, unusable_ += lost_, --lost_, false;
+    if (!due()) return false;
+    bool whole = false;
+    try {
+      whole = video_.retrieve(frame.image) && frame.image.type() == CV_8UC3;
+    } catch (const cv::Exception&) {  // the decoder's own complaint about one image
     }
-    last_ns_ = frame.mid_exposure_ns;
-    return true;
+    unusable_ += !whole;
+    return whole;
   }
+  void pass_over() override { due(); }
 
-  bool grab(std::int64_t t_ns) {
-    for (int failed = 0; failed <= (each_alone_ ? kMostDamaged : 0); ++failed) {
-      if (!video_.grab()) continue;
-      const double at_ms = video_.get(cv::CAP_PROP_POS_MSEC);
-      lost_ = failed;
-      if (each_alone_ && std::exchange(begun_, true) && interval_ns_ > 0 && rate_hz_ > 0) {
-        const double by_video = 1e-3 * rate_hz_ * (at_ms - last_ms_);
-        const double listed = static_cast<double>(t_ns - last_ns_) / interval_ns_;
-        if (by_video < 1e6 && listed < 1e6)
-          lost_ = std::max(lost_, std::llround(by_video) - std::max(1LL, std::llround(listed)));
-      }
-      last_ms_ = at_ms;
+  /// Whether the image that the video holds next is this frame's: not where one before it could not be decoded.
+  bool due() {
+    if (lost_ > 0) {
+      --lost_;
+      return false;
+    }
+    if (held_) {
+      held_ = false;
       return true;
     }
+    if (over_ || !grab()) {
+      ++short_by_;
+      return false;
+    }
+    if (lost_ == 0) return true;
+    held_ = true;
+    unusable_ += lost_--;
+    return false;
+  }
+
+  bool grab() {
+    for (lost_ = 0; lost_ <= (each_alone_ ? kMostDamaged : 0); ++lost_)
+      if (video_.grab()) return true;
+    lost_ = 0;
     over_ = true;
     return false;
   }
@@ -259,9 +254,12 @@ class VideoSource final : public IndexedSource {
     try {
       is_image = read(frame, played_);
     } catch (...) {
+      over_ = true;
+    }
+    if (over_) {
+      short_by_ = 0;
       return FrameStatus::end;
     }
-    if (over_) return short_by_ = 0, FrameStatus::end;
     ++played_;
     return is_image ? FrameStatus::image : FrameStatus::missing;
   }
@@ -276,24 +274,19 @@ class VideoSource final : public IndexedSource {
 
   std::string unusable() const override {
     const auto images = [](long long n) { return std::to_string(n) + (n == 1 ? " image" : " images"); };
-    if (unusable_ > 0)
-      return file_.string() + ": " + images(unusable_) + " of it damaged or left out: counted as missing";
+    std::string out;
+    if (unusable_ > 0) out = file_.string() + ": " + images(unusable_) + " of it damaged: counted as missing";
     if (short_by_ > 0)
-      return file_.string() + ": ends " + images(short_by_) +
+      out += (out.empty() ? file_.string() + ": " : "; ") + "ends " + images(short_by_) +
              " before frames.csv does: cut off, or images are lost in it and those after them have the times of others";
-    return {};
+    return out;
   }
 
   fs::path file_;
   cv::VideoCapture video_;
   bool alone_, each_alone_, over_ = false;
-  double rate_hz_, interval_ns_ = 0;
   bool held_ = false;  // an image is grabbed for a later frame: after so many that are lost
-  long long lost_ = 0;
-  bool begun_ = false;  // then this was the last image
-  double last_ms_ = 0;
-  std::int64_t last_ns_ = 0;
-  long long unusable_ = 0, short_by_ = 0;
+  long long lost_ = 0, unusable_ = 0, short_by_ = 0;
   std::uint64_t played_ = 0;
 };
 

@@ -123,7 +123,7 @@ class CoupledStep {
                        const CoupledSettings& settings, Executor& executor, StageWatch stage) noexcept;
 
   /// What contacts did on a body that deforms in this step, by the forces at its end. [uN mm]
-  /// @param by_tissue  whether to count what other tissue and rigid bodies did, too
+  /// @param by_tissue  whether other tissue and obstacles count; threads and forceps always do
   double work_on(std::uint32_t body, bool by_tissue) noexcept;
   /// Likewise on a strand, what rims do on its slopes left out. @param systems that were solved for
   double work_on_strand(std::uint32_t strand, const ThreadSystem* systems) noexcept;

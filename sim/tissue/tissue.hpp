@@ -113,8 +113,8 @@ class Tissue final : public contact::SoftBody {
   void advance(double fraction) noexcept override;
   void go_back(double fraction) noexcept override;
   void finish() noexcept override;
-  /// Of its velocities against this one only so much is left: after finish(), where the motion of the step was none in
-  /// time. @param drift [mm/s]
+  /// Scales its velocities relative to `drift` by `left`: after finish(). The motion of the step stays as it was.
+  /// @param drift [mm/s]
   void slow(const Vector3d& drift, double left) noexcept;
   /// One step without contact: begin, settings.iterations moves at most, finish.
   void step_alone(double dt) noexcept;

@@ -1,6 +1,7 @@
 #include "sim/world/world.hpp"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -522,6 +523,7 @@ StepReport World::step(const InstrumentSample& sample) noexcept {
 }
 
 void World::begin(const InstrumentSample& sample) noexcept {
+  assert(state_->step == 0);
   StepReport report;
   state_->move_instruments(sample, report);
   state_->grasps_at_start = report.grasps;

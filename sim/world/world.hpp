@@ -136,8 +136,8 @@ class World {
 
   /// Advances by one step towards this sample. @rt bounded by vertices, contacts and iterations; no allocation
   StepReport step(const InstrumentSample& sample) noexcept;
-  /// Before the first step: where the hands are when it begins, what they hold there they hold. Hands of which this is
-  /// not told appear in their first sample, without a way to it.
+  /// Where the hands are when the first step begins; jaws that are closed on a thread there hold it. A hand that is not
+  /// told of here appears in its first sample, without motion from elsewhere. @pre no step was made; once. @rt
   void begin(const InstrumentSample& sample) noexcept;
   /// The next step cuts of each pair of jaws the thread that it took first, in the middle of the run of it that it
   /// holds; both ends stay between the jaws. Needles, closed and adaptive threads are not cut, and there are

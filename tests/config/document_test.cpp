@@ -65,7 +65,7 @@ TEST(Document, EveryMistakeHasItsOneLine) {
        "dir/f.toml:1: key 'x' is missing, must be above 0: measure it"},
       {"n = 2.5", integer,
        "dir/f.toml:1: key 'n' is 2.5, must be a whole number 1..16: give such a value, or leave the line out for 4"},
-      {"n = 16.0", integer, "dir/f.toml:1: key 'n' is 16.0, must be a whole number 1..16: write it without a point"},
+      {"n = 16.0", integer, "dir/f.toml:1: key 'n' is 16.0, must be a whole number 1..16: write it as 16"},
       {"n = 17", integer,
        "dir/f.toml:1: key 'n' is 17, must be a whole number 1..16: give such a value, or leave the line out for 4"},
       {"n = -9223372036854775808", integer,

@@ -348,6 +348,13 @@ TEST(Recording, AVideoThatHoldsFewerImagesThanAreListedSaysSo) {
   while ((*source)->next(frame) != FrameStatus::end) {
   }
   EXPECT_NE((*source)->unusable().find("ends 2 images before"), std::string::npos) << (*source)->unusable();
+  ASSERT_TRUE(damage_image(fs::path(dir) / "C0.avi", 5));
+  source = open_recorded(dir, 0);
+  ASSERT_TRUE(source) << source.error().message;
+  while ((*source)->next(frame) != FrameStatus::end) {
+  }
+  EXPECT_NE((*source)->unusable().find("1 image of it damaged"), std::string::npos) << (*source)->unusable();
+  EXPECT_NE((*source)->unusable().find("ends 2 images before"), std::string::npos) << (*source)->unusable();
 }
 
 TEST(Recording, BadTimesAreNamedWithFileAndLine) {
