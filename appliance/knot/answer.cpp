@@ -41,6 +41,7 @@ std::string to_json(const Answer& answer) {
            {"tie", or_null(answer.tie)},
            {"throws", or_null(answer.throws)},
            {"homfly", or_null(answer.homfly)}};
+  if (answer.tie_confidence) out["tie_confidence"] = *answer.tie_confidence;
   if (answer.bend) out["bend"] = true;
   if (answer.ties) {
     out["ties"] = Json::array();
@@ -90,6 +91,7 @@ Result<Answer> parse_answer(std::string_view line) {
     out.tie = text_or_null(json.at("tie"));
     out.throws = text_or_null(json.at("throws"));
     out.homfly = text_or_null(json.at("homfly"));
+    if (json.contains("tie_confidence")) out.tie_confidence = json.at("tie_confidence").get<double>();
     out.bend = json.value("bend", false);
     if (json.contains("ties")) {
       out.ties.emplace();

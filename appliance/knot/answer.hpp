@@ -36,6 +36,7 @@ struct Answer {
   std::size_t crossings = 0;  ///< of the simplified diagram
   std::vector<int> linking;   ///< of components (0,1), (0,2), (1,2), ...
   std::optional<std::string> tie, throws;
+  std::optional<double> tie_confidence;  ///< of one thread's tie, whose `confidence` is that of the knot that it has
   bool bend = false;  ///< two threads that are tied to each other otherwise than by throws
   std::optional<std::string> homfly;
   std::optional<std::vector<PairTie>> ties;  ///< of three open threads or more: every two that are tied

@@ -167,6 +167,7 @@ void take_tie(Found& found, const Curve& thread) {
   if (!tie || tie->throws.size() < 2) return;
   found.answer.tie = name(tie->tie);
   found.answer.throws = tie->notation;
+  found.answer.tie_confidence = tie->confidence;
 }
 
 Result<Found> named(const Question& question, HomflySource& source) {

@@ -48,6 +48,7 @@ std::string table_of(const knot::Answer& answer, const std::vector<std::string>&
   if (answer.candidates.size() > 1 || (answer.name == "unknown" && !answer.candidates.empty()))
     line("candidates", fmt::format("{}", fmt::join(answer.candidates, ", ")));
   line("confidence", fmt::format("{:.2f}", answer.confidence));
+  if (answer.tie_confidence) line("of the tie", fmt::format("{:.2f}", *answer.tie_confidence));
   line("components", std::to_string(answer.components));
   line("crossings", std::to_string(answer.crossings));
   if (!answer.linking.empty()) line("linking", fmt::format("{}", fmt::join(answer.linking, ", ")));
@@ -137,8 +138,8 @@ trefoil, m3_1 its mirror image, 3_1#m3_1 a sum, 0_1 the unknot. It is given only
 ten crossings per factor; else it is `unknown`, with candidates. Open threads are closed in many directions, and
 `confidence` is the share that agrees.
 Two threads that are tied to each other otherwise than by throws (sheet bend, carrick bend) are a bend.
---json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of two open threads that
-are a bend also bend: true; of three open threads or more also ties: every two that are tied.
+--json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of one thread that is tied
+round something also tie_confidence; of two open threads that are a bend also bend: true; of three open threads or more also ties: every two that are tied.
 Exit: 0 answered (also `unknown`), 1 failed, 2 refused.
 Example: ligature knot left.csv right.csv --json --plot tie.svg)");
   try {

@@ -129,6 +129,10 @@ TEST_F(KnotVerb, NamesTheShippedTies) {
   const json square = answer(points + "square_02mm.csv");
   EXPECT_EQ(square["name"], "3_1#m3_1");
   EXPECT_EQ(square["tie"], "reef");
+  // Its own, beside that of the knot.
+  EXPECT_GT(square["tie_confidence"].get<double>(), 0.5);
+  EXPECT_LE(square["tie_confidence"].get<double>(), 1);
+  EXPECT_FALSE(answer(points + "overhand_02mm.csv").contains("tie_confidence"));
 }
 
 TEST_F(KnotVerb, ABendIsToldOfTwoThreadsThatAreTiedToEachOther) {
