@@ -331,11 +331,14 @@ TEST_F(Pipeline, EveryThreadOfARealtimeRunMakesProgressAndNamesItsMisses) {
   }
   for (const json& camera : report["frames"]["captured"]) EXPECT_GT(camera.get<int>(), 0);
   EXPECT_GT(report["frames"]["presented"].get<int>(), 0);
-  // Where the cameras come too late for any sample, no picture has an age.
+  // Where the cameras come too late for any sample, no picture has an age; and physics that is far behind when the
+  // session ends makes no steps for it any more.
   if (kKeepsRealTime) {
     EXPECT_GT(report["latency_ms"]["p50"].get<double>(), 0);
+    EXPECT_EQ(report["steps"], 300);
   }
-  EXPECT_EQ(report["steps"], 300);
+  EXPECT_GT(report["steps"].get<int>(), 0);
+  EXPECT_LE(report["steps"].get<int>(), 300);
 }
 
 TEST_F(Pipeline, RealtimeSessionReplaysBitForBit) {
