@@ -436,9 +436,9 @@ void CoupledStep::judge(const Given& given, Course& course, Balance& balance, Co
   const double left = std::max(balance.worst.force, balance.worst.multiplier);
   const double in_knots = find_knots(given, course.diameter);
   // What flies up to something is not to be slowed down for what it will touch.
-  bool flies = true, by_bodies = false;
+  bool flies = loose(given, balance.load), by_bodies = false;
   for (std::size_t k = 0; k < given.count; ++k)
-    flies = flies && !given.problems[k].held() && !given.problems[k].borne();
+    flies = flies && given.problems[k].model->mass[0] > 0 && !given.problems[k].borne();
   visit_contacts([&](const StrandContact& c, const Row& row) {
     const bool of_strands = row.of != Row::Of::tool && row.of != Row::Of::tissue;
     flies = flies && !(of_strands && !c.force.isZero(0) && c.gap < kTouching * course.diameter);
