@@ -139,7 +139,8 @@ ten crossings per factor; else it is `unknown`, with candidates. Open threads ar
 `confidence` is the share that agrees.
 Two threads that are tied to each other otherwise than by throws (sheet bend, carrick bend) are a bend.
 --json has name, candidates, confidence, components, crossings, linking, tie, throws, homfly; of one thread that is tied
-round something also tie_confidence; of two open threads that are a bend also bend: true; of three open threads or more also ties: every two that are tied.
+round something also tie_confidence; of two open threads that are a bend also bend: true; of three open threads or more
+also ties: every two that are tied.
 Exit: 0 answered (also `unknown`), 1 failed, 2 refused.
 Example: ligature knot left.csv right.csv --json --plot tie.svg)");
   try {

@@ -189,7 +189,7 @@ struct World::State {
   std::vector<contact::Passage> spared;    // what forceps hold of threads
   Adapting adapting;
   bool moved_together = false;  // in this step: by coupled[0]
-  double left_of_motion = 0;    // fraction of what was prescribed that this step did not make
+  double left_of_motion = 0;  // fraction of what was prescribed that this step did not make
   contact::ConeSettings cone_settings;
   contact::StepSettings settings;
   Vector3d gravity{0, 0, 0};
