@@ -12,11 +12,15 @@ namespace {
 
 using namespace lanes;
 
-constexpr std::size_t kUnknowns = 10;   // x y r sxx sxy syy A gx gy gd
-constexpr std::size_t kResidual = 10;   // rows of the normal matrix beside the unknowns': the residual ...
-constexpr std::size_t kRoundness = 11;  // ... and a parameter that is 0 for the ball's outline and 1 for a circle
-constexpr std::size_t kRows = 12;
-using Rows = std::array<Lane, kRows>;
+/// Rows of the normal matrix: the unknowns' x y r sxx sxy syy A gx gy gd, and kx ky kz where there is a dark side;
+/// where there is none, a parameter that is only asked what it would be; last the residual.
+struct Layout {
+  std::size_t unknowns, rows;  // whole blocks of Gram
+  std::size_t residual() const { return rows - 1; }
+};
+constexpr std::size_t kAsked = 10, kShade = 10, kMostRows = 15;
+constexpr Layout kSmooth{10, 12}, kShaded{13, 15};
+using Rows = std::array<Lane, kMostRows>;
 constexpr std::size_t kGroups = kFitPixels / kLanes;
 constexpr float kMedianSquare = 0.455F;          // of a normal deviate
 constexpr float kRobust2 = 64;                   // squared sigmas at which a residual's weight is a quarter
@@ -30,6 +34,8 @@ constexpr float kSharpen = 0.04F;                // by how much the robust width
 constexpr float kFar = 3;                        // widths of the rim beyond it that are looked at
 constexpr float kGrossShare = 0.2F, kGross = 9;  // a misfit beyond both, of the level and noise variances
 constexpr float kChance = 4;                     // squared deviations of a mean that are no news
+constexpr float kSteepest = 2;                   // light and its fold over the disc
+constexpr double kLambert = 0.15;  // standard deviation of k - g: one small lamp makes them equal, several do not
 constexpr float kPi = 3.14159265F;
 
 /// The model and its parts at eight pixels.
@@ -41,6 +47,7 @@ struct Model {
   Lane qx, qy, rho, inv_rho;  // from the centre in the outline's coordinates
   Lane beyond_round;          // rho less the distance in pixels
   Lane X, Y, D, h;            // place on the disc; light
+  Lane fold, side;            // |k . n| - |k| / 2; of |k . n| by k . n: 1 where it is lit, -1 where it is dark
 };
 
 /// In three strides, each for all pixels before the next: a stride is a chain of roots and quotients that the processor
@@ -48,6 +55,9 @@ struct Model {
 struct Kernel {
   const BlobEstimate& b;
   const OutlineShape& shape;
+  Shading shading = Shading::smooth;
+  std::array<float, 3> k{};
+  float k2 = k[0] * k[0] + k[1] * k[1] + k[2] * k[2], half_k = 0.5F * std::sqrt(k2);
   const EdgeProfile& profile = EdgeProfile::shared();
 
   void outline(const Lane& px, const Lane& py, Model& m) const noexcept {
@@ -78,7 +88,16 @@ struct Kernel {
     const Lane on_disc = less(more(b.r - depth, Lane{}), spread(b.r)) * m.inv_rho * (1 / b.r);
     m.X = m.qx * on_disc, m.Y = m.qy * on_disc;
     m.D = root(more(1.0F - m.X * m.X - m.Y * m.Y, Lane{})) - 0.5F;
-    m.h = more(1.0F + b.light[0] * m.X + b.light[1] * m.Y + b.light[2] * m.D, spread(0.05F));
+    Lane h = 1.0F + b.light[0] * m.X + b.light[1] * m.Y + b.light[2] * m.D;
+    if (shading != Shading::smooth) {
+      // A pixel sees both sides of the terminator: what it sees of k . n is as wide as k tau / r, and the mean size of
+      // that is 0.8 of it where its mean is 0.
+      const Lane c = k[0] * m.X + k[1] * m.Y + k[2] * (m.D + 0.5F), seen = m.tau * (1 / b.r);
+      const Lane length = root(c * c + (0.64F * k2) * seen * seen + 1e-12F);
+      m.fold = length - half_k, m.side = c / length;
+      if (shading == Shading::shaded) h += m.fold;
+    }
+    m.h = more(h, spread(0.05F));
   }
 };
 
@@ -169,10 +188,9 @@ float median(const std::array<float, kFitPixels>& numbers, std::size_t groups, f
 /// Sums of products of rows, all with all: nine of them at a time stay in registers.
 class Gram {
  public:
-  Gram(const std::array<Rows, kGroups>& rows, std::size_t groups) noexcept {
-    static_assert(kRows % 3 == 0);
-    for (std::size_t a = 0; a < kRows; a += 3)
-      for (std::size_t b = a; b < kRows; b += 3) block(rows, a, b, groups);
+  Gram(const std::array<Rows, kGroups>& rows, std::size_t groups, const Layout& layout) noexcept {
+    for (std::size_t a = 0; a < layout.rows; a += 3)
+      for (std::size_t b = a; b < layout.rows; b += 3) block(rows, a, b, groups);
   }
   double operator()(std::size_t a, std::size_t b) const noexcept {
     return static_cast<double>(a < b ? sums_[a][b] : sums_[b][a]);
@@ -191,54 +209,53 @@ class Gram {
     for (std::size_t i = 0; i < 3; ++i)
       for (std::size_t k = 0; k < 3; ++k) sums_[a + i][b + k] = sum(s[i][k]);
   }
-  float sums_[kRows][kRows];
+  float sums_[kMostRows][kMostRows];
 };
 
-/// A d = y, with two columns more beside A: y, and the product with the parameter of roundness. Cholesky, A = U^T U.
+/// A d = y by Cholesky, A = U^T U. Between the unknowns' rows and y's there may be one of a parameter that stays 0.
 class NormalEquations {
  public:
-  std::array<double, kUnknowns> step{};  ///< d
+  std::array<double, kMostRows> step{};  ///< d
   double gain = 0;                       ///< y A^-1 y: the step beside its own error, squared
-  double round_gain = 0;                 ///< by how much chi^2 falls when the outline becomes a circle
+  double pull = 0, information = 0;      ///< of that parameter, all else free: where it were 0 and how sure
 
-  explicit NormalEquations(const Gram& gram) noexcept
-      : round_square_(gram(kRoundness, kRoundness)), round_residual_(gram(kResidual, kRoundness)) {
-    for (std::size_t i = 0; i < kUnknowns; ++i) {
-      for (std::size_t k = i; k < kUnknowns; ++k) rows_[i][k] = gram(i, k);
-      rows_[i][kResidual] = gram(i, kResidual), rows_[i][kRoundness] = gram(i, kRoundness);
-    }
+  NormalEquations(const Gram& gram, const Layout& layout) noexcept : layout_(layout) {
+    for (std::size_t i = 0; i < layout.rows; ++i)
+      for (std::size_t k = i; k < layout.rows; ++k) rows_[i][k] = gram(i, k);
   }
   /// Unknown i is believed to need a step of `by`, with this weight.
   void expect(std::size_t i, double weight, double by) noexcept {
-    rows_[i][i] += weight, rows_[i][kResidual] += weight * by;
+    rows_[i][i] += weight, rows_[i][layout_.residual()] += weight * by;
+  }
+  /// Unknown i less unknown k > i is believed to need a step of `by`.
+  void expect_between(std::size_t i, std::size_t k, double weight, double by) noexcept {
+    expect(i, weight, by), expect(k, weight, -by);
+    rows_[i][k] -= weight;
   }
   /// false: singular or not finite
   bool solve() noexcept {
-    for (std::size_t j = 0; j < kUnknowns; ++j) {
+    const std::size_t n = layout_.unknowns, y = layout_.residual();
+    for (std::size_t j = 0; j < n; ++j) {
       if (!(rows_[j][j] > 0)) return false;
       const double inverse = 1 / std::sqrt(rows_[j][j]);
-      for (std::size_t k = j; k < kRows; ++k) rows_[j][k] *= inverse;
-      for (std::size_t i = j + 1; i < kUnknowns; ++i) {
+      for (std::size_t k = j; k < layout_.rows; ++k) rows_[j][k] *= inverse;
+      for (std::size_t i = j + 1; i < y; ++i) {
         const double factor = rows_[j][i];
-        for (std::size_t k = i; k < kRows; ++k) rows_[i][k] -= factor * rows_[j][k];
+        for (std::size_t k = i; k < layout_.rows; ++k) rows_[i][k] -= factor * rows_[j][k];
       }
     }
-    double across = 0, square = 0;
-    for (std::size_t i = kUnknowns; i-- > 0;) {
-      double rest = rows_[i][kResidual];
-      for (std::size_t k = i + 1; k < kUnknowns; ++k) rest -= rows_[i][k] * step[k];
+    for (std::size_t i = n; i-- > 0;) {
+      double rest = rows_[i][y];
+      for (std::size_t k = i + 1; k < n; ++k) rest -= rows_[i][k] * step[k];
       step[i] = rest / rows_[i][i];
-      gain += rows_[i][kResidual] * rows_[i][kResidual];
-      across += rows_[i][kResidual] * rows_[i][kRoundness], square += rows_[i][kRoundness] * rows_[i][kRoundness];
+      gain += rows_[i][y] * rows_[i][y];
     }
-    // A parameter of the outline's way to a circle, all else free: chi^2 falls by 2 s (its residual) - s^2 (its
-    // square).
-    round_gain = 2 * (round_residual_ - across) - (round_square_ - square);
+    if (n == kAsked) pull = rows_[kAsked][y], information = rows_[kAsked][kAsked];
     return std::isfinite(gain) && std::all_of(step.begin(), step.end(), [](double d) { return std::isfinite(d); });
   }
   /// After solve(): makes covariance() known.
   void invert() noexcept {
-    for (std::size_t j = 0; j < kUnknowns; ++j)
+    for (std::size_t j = 0; j < layout_.unknowns; ++j)
       for (std::size_t i = j + 1; i-- > 0;) {  // column j of U^-1, upwards
         double rest = i == j ? 1 : 0;
         for (std::size_t k = i + 1; k <= j; ++k) rest -= rows_[i][k] * inverse_[j][k];
@@ -247,13 +264,13 @@ class NormalEquations {
   }
   double covariance(std::size_t a, std::size_t b) const noexcept {
     double s = 0;
-    for (std::size_t k = std::max(a, b); k < kUnknowns; ++k) s += inverse_[k][a] * inverse_[k][b];
+    for (std::size_t k = std::max(a, b); k < layout_.unknowns; ++k) s += inverse_[k][a] * inverse_[k][b];
     return s;
   }
 
  private:
-  double rows_[kUnknowns][kRows]{}, inverse_[kUnknowns][kUnknowns];
-  double round_square_, round_residual_;
+  Layout layout_;
+  double rows_[kMostRows][kMostRows]{}, inverse_[kMostRows][kMostRows];
 };
 
 /// What one look at all pixels adds up, beside the normal equations.
@@ -265,8 +282,9 @@ struct Totals {
 
 /// Weighted residuals and derivatives of eight pixels. @param soft2 misfit squared that is taken for noise
 /// @return squared residuals where the rim passes, else 0
-Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const BlobEstimate& b, float uncut, float soft2,
-           Rows& rows, Totals& t) noexcept {
+Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const Kernel& kernel, float uncut, float soft2,
+           const Layout& layout, Rows& rows, Totals& t) noexcept {
+  const BlobEstimate& b = kernel.b;
   const auto where = [](const Bits& on, const Lane& v) { return on ? v : Lane{}; };
   const Bits inside = m.x > -EdgeProfile::kReach;
   const Lane lit = b.level * m.share, value = lit * m.h, residual = seen - value;
@@ -285,7 +303,18 @@ Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const BlobEstim
   rows[3] = root_weight * (blur * m.nx * m.nx), rows[4] = root_weight * (2 * blur * m.nx * m.ny);
   rows[5] = root_weight * (blur * m.ny * m.ny), rows[6] = root_weight * (m.share * m.h);
   rows[7] = root_weight * (lit * m.X), rows[8] = root_weight * (lit * m.Y), rows[9] = root_weight * (lit * m.D);
-  rows[kResidual] = root_weight * residual, rows[kRoundness] = root_weight * (by_r * m.beyond_round);
+  const Lane by_light = root_weight * lit;
+  if (kernel.shading == Shading::shaded) {
+    const Lane side = by_light * m.side;
+    const float away = 0.5F / (2 * kernel.half_k + 1e-6F);  // of |k| / 2, by k
+    rows[kShade] = side * m.X - by_light * (away * kernel.k[0]);
+    rows[kShade + 1] = side * m.Y - by_light * (away * kernel.k[1]);
+    rows[kShade + 2] = side * (m.D + 0.5F) - by_light * (away * kernel.k[2]);
+    rows[kShade + 3] = Lane{};
+  } else {
+    rows[kAsked] = kernel.shading == Shading::asked ? by_light * m.fold : root_weight * (by_r * m.beyond_round);
+  }
+  rows[layout.residual()] = root_weight * residual;
 
   t.counted += where(inside, spread(1)), t.rim = fused(psi, slope, t.rim);
   const Lane on = where(m.share > 0.8F, value);
@@ -306,20 +335,20 @@ struct Eighths {
 
 /// Source of the first: the sandwich covariance of clustered observations, [Liang and Zeger 1986].
 Eighths look_at_eighths(const std::array<Model, kGroups>& model, const std::array<Rows, kGroups>& rows,
-                        std::size_t groups, const NormalEquations& normal) noexcept {
-  std::array<std::array<float, kUnknowns>, 2> to_centre;
+                        std::size_t groups, const NormalEquations& normal, const Layout& layout) noexcept {
+  std::array<std::array<float, kMostRows>, 2> to_centre;
   for (std::size_t a = 0; a < 2; ++a)
-    for (std::size_t k = 0; k < kUnknowns; ++k) to_centre[a][k] = static_cast<float>(normal.covariance(a, k));
+    for (std::size_t k = 0; k < layout.unknowns; ++k) to_centre[a][k] = static_cast<float>(normal.covariance(a, k));
   std::array<std::array<Lane, 4>, 8> part{};  // pull x, y; misfit beside, pixels beside
   for (std::size_t g = 0; g < groups; ++g) {
     const Rows& r = rows[g];
     const Model& m = model[g];
     Lane x{}, y{};
-    for (std::size_t k = 0; k < kUnknowns; ++k)
+    for (std::size_t k = 0; k < layout.unknowns; ++k)
       x = fused(spread(to_centre[0][k]), r[k], x), y = fused(spread(to_centre[1][k]), r[k], y);
-    x *= r[kResidual], y *= r[kResidual];
+    x *= r[layout.residual()], y *= r[layout.residual()];
     const Bits beside = (m.share < 0.02F) & (m.x > -EdgeProfile::kReach);
-    const Lane misfit = beside ? r[kResidual] : Lane{}, one = beside ? spread(1) : Lane{};
+    const Lane misfit = beside ? r[layout.residual()] : Lane{}, one = beside ? spread(1) : Lane{};
     const Bits left = m.qx < 0.0F, up = m.qy < 0.0F, steep = size(m.qx) < size(m.qy);
     for (unsigned k = 0; k < 8; ++k) {
       const Bits in = (k & 1 ? left : ~left) & (k & 2 ? up : ~up) & (k & 4 ? steep : ~steep);
@@ -385,7 +414,7 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
   std::fill_n(covered, patch.width * patch.height, 0.0F);
   std::fill_n(value, patch.width * patch.height, 0.0F);
   const Window w = window_of(patch, b, shape, 0);
-  const Kernel kernel{b, shape};
+  const Kernel kernel{b, shape, b.shade == std::array<float, 3>{} ? Shading::smooth : Shading::shaded, b.shade};
   Model m;
   for (int y = w.y0; y <= w.y1; ++y)
     for (int x = w.x0; x <= w.x1; x += kLanes) {
@@ -401,6 +430,9 @@ void predict(const Patch& patch, const BlobEstimate& b, const OutlineShape& shap
 
 BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobPrior& prior, BlobEstimate b, int steps,
                       float start_width) noexcept {
+  const bool shaded = prior.shading == Shading::shaded;
+  const Layout& layout = shaded ? kShaded : kSmooth;
+  if (!shaded) b.shade = {};
   const float x_start = b.x, y_start = b.y, r_start = b.r;
   b.ok = false, b.work = 0;
   Pixels pixels;
@@ -418,7 +450,7 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       gathered = b;
       gather(patch, b, shape, kSpare, pixels);
     }
-    const Kernel kernel{b, shape};
+    const Kernel kernel{b, shape, prior.shading, shaded ? b.shade : prior.shade};
     b.work += (pixels.count + kLanes - 1) / kLanes;
     const std::size_t groups = static_cast<std::size_t>((pixels.count + kLanes - 1) / kLanes);
     for (std::size_t g = 0; g < groups; ++g)
@@ -428,7 +460,7 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     Totals t;
     for (std::size_t g = 0; g < groups; ++g)
       store(squares.data() + kLanes * g,
-            weigh(model[g], load(pixels.share.data() + kLanes * g), patch, b, uncut, soft2, rows[g], t));
+            weigh(model[g], load(pixels.share.data() + kLanes * g), patch, kernel, uncut, soft2, layout, rows[g], t));
     const float count = sum(t.counted);
     if (count < 12) return b;
     // Twice the noise is no chance any more.
@@ -437,8 +469,8 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     if (on_rim >= 8 && 2 * sum(t.rim_beyond) > on_rim)
       b.rim_excess =
           std::clamp(median(squares, groups, on_rim) / kMedianSquare - sum(t.rim_noise) / on_rim, 0.0F, 0.04F);
-    const Gram gram(rows, groups);
-    NormalEquations normal(gram);
+    const Gram gram(rows, groups, layout);
+    NormalEquations normal(gram, layout);
     const auto pull = [&](std::size_t i, double now, double mean, double sigma) {
       normal.expect(i, 1 / (sigma * sigma), mean - now);
     };
@@ -446,11 +478,20 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     pull(3, b.blur[0], prior.blur_px2, blur_sigma);
     pull(4, b.blur[1], 0, 0.7 * blur_sigma);
     pull(5, b.blur[2], prior.blur_px2, blur_sigma);
-    for (std::size_t k = 0; k < 3; ++k) pull(7 + k, b.light[k], prior.light[k], prior.light_sigma[k]);
+    for (std::size_t k = 0; k < 3; ++k) {
+      pull(7 + k, b.light[k], prior.light[k], prior.light_sigma[k]);
+      if (!shaded) continue;
+      pull(kShade + k, b.shade[k], prior.shade[k], prior.shade_sigma[k]);
+      normal.expect_between(7 + k, kShade + k, 1 / (kLambert * kLambert), b.shade[k] - b.light[k]);
+    }
     pull(2, b.r, b.r, 2.0 * static_cast<double>(r_start));  // against a singular matrix only
     pull(6, b.level, b.level, 10);
     if (!normal.solve()) return b;
-    std::array<double, kUnknowns> d = normal.step;
+    if (prior.shading == Shading::asked) {
+      b.pull = static_cast<float>(normal.pull), b.information = static_cast<float>(normal.information);
+      return b;
+    }
+    std::array<double, kMostRows> d = normal.step;
     const double longest = std::max({std::abs(d[0]), std::abs(d[1]), std::abs(d[2])});
     // The robust width must have come down to the noise's, too.
     const bool stands = longest < static_cast<double>(kStandStill) || normal.gain < kStandStill2;
@@ -460,6 +501,8 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       b.var_xx = kSure * normal.covariance(0, 0), b.var_xy = kSure * normal.covariance(0, 1);
       b.var_yy = kSure * normal.covariance(1, 1);
       for (std::size_t k = 0; k < 3; ++k) b.light_variance[k] = static_cast<float>(normal.covariance(7 + k, 7 + k));
+      for (std::size_t k = 0; shaded && k < 3; ++k)
+        b.shade_variance[k] = static_cast<float>(normal.covariance(kShade + k, kShade + k));
       const double xx = normal.covariance(7, 7), xy = normal.covariance(7, 8), yy = normal.covariance(8, 8),
                    det = xx * yy - xy * xy;
       for (std::size_t k = 0; k < 2; ++k) {
@@ -469,13 +512,16 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       }
       b.blur_variance =
           static_cast<float>(0.25 * (normal.covariance(3, 3) + normal.covariance(5, 5) + 2 * normal.covariance(3, 5)));
-      const Eighths eighths = look_at_eighths(model, rows, groups, normal);
+      const Eighths eighths = look_at_eighths(model, rows, groups, normal, layout);
       b.unevenness = eighths.unevenness;
       for (std::size_t k = 0; k < 3; ++k) b.beside[k] = patch.variance * eighths.beside[k];
       const float excess = 0.7F * b.rim_excess;
       b.rim_own = excess > 0 && on_rim > 0 ? excess / (excess + sum(t.rim_noise) / on_rim) : 0;
-      b.round_gain = static_cast<float>(normal.round_gain / (gram(kResidual, kResidual) + 1e-9));
-      b.chi2 = static_cast<float>(gram(kResidual, kResidual)), b.pixels = static_cast<int>(count);
+      const double chi2 = gram(layout.residual(), layout.residual());
+      b.chi2 = static_cast<float>(chi2), b.pixels = static_cast<int>(count);
+      // A parameter of the outline's way to a circle, all else free: chi^2 falls by 2 s (its residual) - s^2 (its
+      // square).
+      b.round_gain = shaded ? 0 : static_cast<float>((2 * normal.pull - normal.information) / (chi2 + 1e-9));
       b.gross = sum(t.gross);
       b.value_sum = sum(t.value_sum), b.value_squares = sum(t.value_squares), b.brightness = sum(t.brightness);
       b.arc = std::clamp(sum(t.rim) / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
@@ -490,7 +536,11 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     const float most = 0.95F * std::sqrt(b.blur[0] * b.blur[2]);
     b.blur[1] = std::clamp(b.blur[1] + static_cast<float>(d[4]), -most, most);
     b.level = std::clamp(b.level + static_cast<float>(d[6]), 0.05F, 5.0F);
-    for (std::size_t k = 0; k < 3; ++k) b.light[k] = std::clamp(b.light[k] + static_cast<float>(d[7 + k]), -0.9F, 0.9F);
+    const float steepest = shaded ? kSteepest : 0.9F;
+    for (std::size_t k = 0; k < 3; ++k) {
+      b.light[k] = std::clamp(b.light[k] + static_cast<float>(d[7 + k]), -steepest, k == 2 ? kSteepest : steepest);
+      if (shaded) b.shade[k] = std::clamp(b.shade[k] + static_cast<float>(d[kShade + k]), -kSteepest, kSteepest);
+    }
     if (last) return b;
   }
 }

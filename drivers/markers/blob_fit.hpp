@@ -2,13 +2,16 @@
 /// Where a ball's image lies, by maximum likelihood: the known outline, blurred, laid over the pixels.
 ///
 ///   m(p) = A C(p) (1 + g_x X + g_y Y + g_d (D - 1/2)),   (X, Y) = M^-1 (p - c) / r,  D = sqrt(1 - X^2 - Y^2)
+///   m(p) = A C(p) (1 + g_x X + g_y Y + g_d (D - 1/2) + |k . (X, Y, D)| - |k| / 2)        of a ball with a dark side
 ///
 ///  * C is the share of the pixel inside the ellipse |M^-1 (p - c)| = r, blurred (edge_profile.hpp). A ball's outline
 ///    is an ellipse whose shape M the camera and the place in its image decide; only its size is unknown.
 ///  * The blur is a 2x2 matrix S, so that motion within the exposure, which smears along one direction, is part of it.
 ///  * g is the light: a slope over the disc and a dome. Of a lamp far away it is the lamp's direction along axes_C.
-///  * Unknown: c, r, S, A, g, ten numbers, by Gauss-Newton on sum psi(t^2), t^2 = (s - m)^2 / (v0 + v1 m + floor), s
-///  the
+///  * A matte surface that turns away from a small lamp l gets none of it: a + b max(0, n . l), where n = (X, Y, D) is
+///    its normal. That is a + (b n . l + |b n . l|) / 2: k is b l / 2, and g is the same, give or take other lamps.
+///  * Unknown: c, r, S, A, g, ten numbers, and k, by Gauss-Newton on sum psi(t^2), t^2 = (s - m)^2 / (v0 + v1 m +
+///  floor), s the
 ///    pixel's share of the marker's colour. psi goes flat beyond some sigmas: a white reflection or what covers the
 ///    disc has no say. Pixels known to be foreign are left out, so that an arc is fitted as an arc.
 ///  * Covariance of c: its block of the inverse normal matrix. For a whole disc in Gaussian noise that is the
@@ -48,10 +51,18 @@ struct OutlineShape {
 };
 OutlineShape outline_shape(const Lens& lens, Point2 px) noexcept;
 
+enum class Shading : std::uint8_t {
+  smooth,  ///< slope and dome
+  asked,   ///< the same; nothing is fitted, but told what |k . n| would add to it, k given
+  shaded,  ///< with a dark side, k unknown
+};
+
 /// What is known of a blob before its pixels are looked at: mean and standard deviation, Gaussian.
 struct BlobPrior {
   std::array<float, 3> light{0, 0, 0.1F}, light_sigma{0.2F, 0.2F, 0.15F};
   float blur_px2 = 0.3F, blur_sigma_px2 = 1.0F;
+  Shading shading = Shading::smooth;
+  std::array<float, 3> shade{}, shade_sigma{1, 1, 1};  ///< k
 };
 
 struct BlobEstimate {
@@ -60,8 +71,12 @@ struct BlobEstimate {
   float level = 1;               ///< A
   std::array<float, 3> light{};  ///< g_x g_y g_d
   std::array<float, 3> light_variance{};
-  std::array<float, 4> centre_by_slope{};     ///< d(x, y) / d(g_x, g_y), all else as it is best, row major [px]
-  float blur_variance = 0;                    ///< of (S_xx + S_yy) / 2 [px^4]
+  std::array<float, 3> shade{};  ///< k; 0: no dark side
+  std::array<float, 3> shade_variance{};
+  float pull = 0, information = 0;         ///< Shading::asked: so many times what was asked for would fit best, pull /
+                                           ///< information, known to 1 / sqrt(information)
+  std::array<float, 4> centre_by_slope{};  ///< d(x, y) / d(g_x, g_y), all else as it is best, row major [px]
+  float blur_variance = 0;                 ///< of (S_xx + S_yy) / 2 [px^4]
   double var_xx = 0, var_xy = 0, var_yy = 0;  ///< covariance of the centre [px^2]
   float chi2 = 0;                             ///< robust sum of squared residuals over their variance ...
   int pixels = 0;                             ///< ... over this many

@@ -29,7 +29,7 @@ constexpr int kBlock = 4;              // side of the means that tell whether ne
 constexpr int kGridX = 7, kGridY = 8;  // of the pixels that tell the background
 constexpr int kFirstSteps = 6, kLastSteps = 3;
 constexpr float kStartWidth = 0.2F;
-constexpr float kWholeArc = 0.85F;
+constexpr float kWholeArc = 0.85F, kMostOfArc = 0.7F;
 // Of the level squared that lies beside an eighth of the disc, into the centre [px^2].
 constexpr double kBeside2 = 0.5;
 constexpr double kUneven = 2, kRimTogether = 2.3, kMisfitPart = 0.8;
@@ -38,6 +38,14 @@ constexpr double kBlurDiffers = 0.2;  // from ball to ball [px^2]
 // The same of light beyond its direction, as known beforehand, as if from so many slopes seen, and at most: slopes of a
 // tenth under a lamp 240 mm away, over 100 mm.
 constexpr double kLightDiffers = 0.004, kLightKnown = 3, kLightDiffersMost = 0.03;
+// A dark side is there when it is so many sigmas sure, of the lamp at the best angle from the camera's axis; asked
+// first at one that sees something of all.
+constexpr double kDarkSide = 4, kDarkSideMaybe = 2.5;
+constexpr int kLampSteps = 8, kLampFirst = 4;  // of 15 degrees
+constexpr double kLampStep = 15 * units::rad_per_deg;
+constexpr int kDarkSideWork = 1500, kShadeSteps = 5;
+// Of how bright the lamp is: as known beforehand, and from ball to ball, its place 300 mm away.
+constexpr double kShadeSigma = 0.3, kShadeDiffers = 0.12;
 constexpr double kMostShared = 0.9;   // of a centre's variance, that it may share with the others
 constexpr float kOutside = 0.4F;      // of the radius that a centre may lie outside the picture
 constexpr float kMostBeside = 1e-3F;  // of the level squared, that one ball's background says of another's
@@ -50,6 +58,10 @@ constexpr float kRoundGain = 0.2F;  // of the misfit, that makes a disc instead 
 constexpr float kGrossPixels = 3;   // below, nothing can hide a ball's rim
 constexpr std::uint8_t kNoName = 255;
 constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
+
+constexpr double square(double x) {
+  return x * x;
+}
 
 struct Region {
   int x0 = 1 << 20, x1 = -1, y0 = 1 << 20, y1 = -1;  // cells, inclusive
@@ -67,6 +79,7 @@ struct Blob {
   Patch patch;
   OutlineShape shape;
   BlobEstimate start, fit;
+  BlobPrior prior;     // of `fit`
   Colour level;        // K
   float area_px = 0;   // of the blob as segmented
   float covered = 0;   // share of the disc that something else hides
@@ -163,6 +176,7 @@ struct MarkerDetector::State {
   std::size_t blob_count = 0, pixels_left = 0;
   int work_left = 0;
   float beside_others = 0;              // BlobEstimate::beside, mean over blobs and axes
+  double shade_differs = 0;             // from ball to ball, standard deviation; 0: no dark sides
   std::array<double, 2> slope_sigma{};  // of the lamp's direction across the camera's axis, as all blobs tell it
   bool overflow = false;
 
@@ -188,6 +202,7 @@ struct MarkerDetector::State {
   BlobEstimate fit(const Blob& blob, const OutlineShape& shape, const BlobPrior& prior, const BlobEstimate& start,
                    int steps, float start_width) noexcept;
   void look_again(Blob& blob, const BlobPrior& prior, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
+  void find_dark_side() noexcept;
   void fit_all(const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   bool answer(const Blob& blob, MarkerBlob& out) const noexcept;
 
@@ -790,6 +805,8 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
       overflow = true;
   }
   set_photon_noise();
+  for (std::size_t i = 0; i < blob_count; ++i) blobs[i].prior = prior;
+  find_dark_side();
   // The light's slope and dome and the lens's blur are common to all balls.
   const float blur_sigma = 0.7071F * prior.blur_sigma_px2;
   Pool<1> blur(Pool<1>::Vector(prior.blur_px2), Pool<1>::Vector(blur_sigma), kBlurDiffers);
@@ -801,21 +818,22 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
   const auto each = [&](const Blob& blob, auto&& of_light, auto&& of_blur) {
     const BlobEstimate& f = blob.fit;
     for (std::size_t k = 0; k < 3; ++k)
-      of_light(share_of(blob, k), f.light[k], f.light_variance[k], prior.light[k], prior.light_sigma[k]);
+      of_light(share_of(blob, k), f.light[k], f.light_variance[k], blob.prior.light[k], blob.prior.light_sigma[k]);
     of_blur(Pool<1>::Vector(1), 0.5F * (f.blur[0] + f.blur[2]), f.blur_variance, prior.blur_px2, blur_sigma);
   };
   // Light: the lamp's direction in the camera's axes, and a dome beside what that makes.
   const auto pool_of = [&](double differ) {
-    Pool<4> light({0, 0, -0.1, 0}, {0.4, 0.4, 0.2, 0.1}, differ);
+    Pool<4> light({0, 0, -0.1, 0}, {0.4, 0.4, shade_differs > 0 ? 0.6 : 0.2, 0.1}, differ);
     for (std::size_t i = 0; i < blob_count; ++i)
       if (counts(blobs[i]))
         each(
             blobs[i], [&](auto&&... said) { light.add(said...); }, [](auto&&...) {});
     return light;
   };
-  Pool<4> light = pool_of(kLightDiffers);
+  const double differs = kLightDiffers + 0.5 * shade_differs;
+  Pool<4> light = pool_of(differs);
   // By how much it differs from ball to ball, as far as the balls' own pixels tell.
-  const double first = kLightDiffers * kLightDiffers, known = kLightKnown / (first * first);
+  const double first = differs * differs, known = kLightKnown / (first * first);
   double squares = known * first, weight = known;
   for (std::size_t i = 0; i < blob_count; ++i) {
     if (!counts(blobs[i])) continue;
@@ -824,14 +842,26 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
         blobs[i], [&](auto&&... said) { others.remove(said...); }, [&](auto&&... said) { blur.add(said...); });
     const BlobEstimate& f = blobs[i].fit;
     for (std::size_t k = 0; k < 2; ++k) {
-      const auto [square, w] = others.beyond(share_of(blobs[i], k), f.light[k], f.light_variance[k], prior.light[k],
-                                             prior.light_sigma[k], kLightDiffers);
+      const auto [square, w] = others.beyond(share_of(blobs[i], k), f.light[k], f.light_variance[k],
+                                             blobs[i].prior.light[k], blobs[i].prior.light_sigma[k], differs);
       squares += w * square, weight += w;
     }
   }
-  const double differ2 = std::clamp(squares / weight, 0.05 * first, kLightDiffersMost * kLightDiffersMost);
+  const double most = kLightDiffersMost + shade_differs;
+  const double differ2 = std::clamp(squares / weight, 0.05 * first, most * most);
   light = pool_of(std::sqrt(differ2));
   for (int k = 0; k < 2; ++k) slope_sigma[static_cast<std::size_t>(k)] = std::sqrt(light.variance(k));
+  const auto shade_of = [](Pool<3>& shade, const Blob& blob, bool add) {
+    for (std::size_t k = 0; k < 3; ++k) {
+      const auto& axis = blob.shape.axes_C[k];
+      const BlobEstimate& f = blob.fit;
+      (shade.*(add ? &Pool<3>::add : &Pool<3>::remove))({axis[0], axis[1], axis[2]}, f.shade[k], f.shade_variance[k],
+                                                        blob.prior.shade[k], blob.prior.shade_sigma[k]);
+    }
+  };
+  Pool<3> shade({0, 0, 0}, {2, 2, 2}, shade_differs);
+  for (std::size_t i = 0; i < blob_count; ++i)
+    if (counts(blobs[i]) && blobs[i].prior.shading == Shading::shaded) shade_of(shade, blobs[i], true);
   for (std::size_t i = 0; i < blob_count; ++i) {
     Blob& blob = blobs[i];
     if (!blob.fit.ok || work_left <= 0) continue;
@@ -847,6 +877,15 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
     for (std::size_t k = 0; k < 3; ++k)
       others_light.take(share_of(blob, k), by_others.light[k], by_others.light_sigma[k]);
     others_blur.take(Pool<1>::Vector(1), by_others.blur_px2, by_others.blur_sigma_px2);
+    if (blob.prior.shading == Shading::shaded) {
+      Pool<3> others_shade = shade;
+      if (counts(blob)) shade_of(others_shade, blob, false);
+      by_others.shading = Shading::shaded;
+      for (std::size_t k = 0; k < 3; ++k) {
+        const auto& axis = blob.shape.axes_C[k];
+        others_shade.take({axis[0], axis[1], axis[2]}, by_others.shade[k], by_others.shade_sigma[k]);
+      }
+    }
     blob.fit = fit(blob, blob.shape, by_others, blob.fit, kLastSteps, 0);
     for (std::size_t k = 0; k < 2; ++k) {
       // With pixels' information 1/v - 1/s^2 of a slope that differs from the common one by d: 1 / (1 + d^2 (...)).
@@ -863,6 +902,98 @@ void MarkerDetector::State::fit_all(const std::uint8_t* bgr, std::ptrdiff_t stri
     sum += beside, ++count, uneven += beside > 0;
   }
   beside_others = uneven > 1 ? std::min(sum / count, kMostBeside) : 0;
+}
+
+/// Whether the balls have a dark side. Asked of all of them is what |l . n| would add to their light, with the lamp l
+/// on the side to which they grow brighter, at one angle from the camera's axis after the other. Where it is sure to
+/// add something they are fitted anew with it, from the best angle on.
+void MarkerDetector::State::find_dark_side() noexcept {
+  shade_differs = 0;
+  const auto counts = [](const Blob& blob) { return blob.fit.ok && !blob.occluded && blob.fit.arc > kMostOfArc; };
+  // Across the camera's axis: the slope's mean direction, and its mean size.
+  double x = 0, y = 0, size = 0, weight = 0;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    const BlobEstimate& f = blobs[i].fit;
+    const auto& axes = blobs[i].shape.axes_C;
+    if (!counts(blobs[i])) continue;
+    const double w = 1 / static_cast<double>(f.light_variance[0] + f.light_variance[1] + 1e-4F);
+    for (std::size_t k = 0; k < 2; ++k)
+      x += w * static_cast<double>(f.light[k] * axes[k][0]), y += w * static_cast<double>(f.light[k] * axes[k][1]);
+    size += w * std::hypot(f.light[0], f.light[1]), weight += w;
+  }
+  const double slope = std::hypot(x, y);
+  if (!(slope > 0) || work_left < kDarkSideWork) return;
+  x /= slope, y /= slope, size /= weight;
+  // Towards the lamp, along the ball's own axes: it is not far away, so that a ball's own slope has a say in it.
+  const auto lamp_of = [&](const Blob& blob, double angle) {
+    const double aside = std::sin(angle);
+    std::array<double, 2> l;
+    const BlobEstimate& f = blob.fit;
+    const double own2 = square(0.05),
+                 say =
+                     counts(blob) ? own2 / (own2 + static_cast<double>(f.light_variance[0] + f.light_variance[1])) : 0;
+    for (std::size_t k = 0; k < 2; ++k) {
+      const auto& axis = blob.shape.axes_C[k];
+      const double common = aside * (x * static_cast<double>(axis[0]) + y * static_cast<double>(axis[1])) -
+                            std::cos(angle) * static_cast<double>(axis[2]);
+      l[k] = (1 - say) * common + say * (aside / size) * static_cast<double>(f.light[k]);
+    }
+    const double long_as = std::hypot(l[0], l[1]), shorter = long_as > 0.99 ? 0.99 / long_as : 1;
+    const double back = std::copysign(std::sqrt(1 - square(shorter * long_as)), std::cos(angle));
+    return std::array<float, 3>{static_cast<float>(shorter * l[0]), static_cast<float>(shorter * l[1]),
+                                static_cast<float>(back)};
+  };
+  struct Answer {
+    double strength = 0, sigmas = 0;
+  };
+  const auto ask = [&](double angle) {
+    double pull = 0, information = 0;
+    for (std::size_t i = 0; i < blob_count; ++i) {
+      const Blob& blob = blobs[i];
+      if (!counts(blob)) continue;
+      BlobPrior prior = blob.prior;
+      prior.light_sigma = {0.5F, 0.5F, 0.5F};
+      prior.shading = Shading::asked, prior.shade = lamp_of(blob, angle);
+      const BlobEstimate f = fit(blob, blob.shape, prior, blob.fit, 0, 0);
+      pull += static_cast<double>(f.pull), information += static_cast<double>(f.information);
+    }
+    return information > 0 ? Answer{pull / information, pull / std::sqrt(information)} : Answer{};
+  };
+  std::array<Answer, kLampSteps> at;
+  at[kLampFirst - 1] = ask(kLampFirst * kLampStep);
+  if (at[kLampFirst - 1].sigmas < kDarkSideMaybe) return;
+  std::size_t best = kLampFirst - 1;
+  for (std::size_t i = 0; i < kLampSteps; ++i) {
+    if (i != kLampFirst - 1) at[i] = ask(static_cast<double>(i + 1) * kLampStep);
+    if (at[i].sigmas > at[best].sigmas) best = i;
+  }
+  if (at[best].sigmas < kDarkSide) return;
+  // Between the angles: the top of a parabola.
+  double angle = static_cast<double>(best + 1), strength = at[best].strength;
+  if (best > 0 && best + 1 < kLampSteps) {
+    const double before = square(at[best - 1].sigmas), after = square(at[best + 1].sigmas),
+                 curve = before - 2 * square(at[best].sigmas) + after;
+    const double off = curve < 0 ? std::clamp(0.5 * (before - after) / curve, -0.5, 0.5) : 0;
+    angle += off;
+    strength += std::abs(off) * (at[off > 0 ? best + 1 : best - 1].strength - strength);
+  }
+  strength = std::clamp(strength, 0.05, 1.5);
+  shade_differs = kShadeDiffers * strength;
+  for (std::size_t i = 0; i < blob_count; ++i) {
+    Blob& blob = blobs[i];
+    if (!blob.fit.ok) continue;
+    BlobPrior prior = blob.prior;
+    BlobEstimate start = blob.fit;
+    prior.light_sigma = {1, 1, 1}, prior.shading = Shading::shaded;
+    const std::array<float, 3> lamp = lamp_of(blob, angle * kLampStep);
+    for (std::size_t k = 0; k < 3; ++k) {
+      prior.shade[k] = start.shade[k] = static_cast<float>(strength) * lamp[k];
+      prior.shade_sigma[k] = static_cast<float>(kShadeSigma * strength);
+      start.light[k] *= 0.5F;  // the other half of what it found as a slope is the fold's
+    }
+    const BlobEstimate f = fit(blob, blob.shape, prior, start, kShadeSteps, 0);
+    if (f.ok) blob.fit = f, blob.prior = prior;
+  }
 }
 
 /// A blob that the plain fit does not explain: another outline, other weights of the colours, or something before it.

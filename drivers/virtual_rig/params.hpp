@@ -35,6 +35,8 @@ struct VirtualRigParams {
   double noise = 0.02;                     ///< sensor noise, standard deviation / full scale, per pixel and colour
   double brightness = 0.85;                ///< of a fully lit marker / full scale
   double shading = 0.25;                   ///< how much darker a marker is where it faces away from the light above
+  double lambert = 0;                      ///< 0: by half the cosine and a half; 1: by the cosine, with a dark side
+  Vec3 light_R{0, 0, 1};                   ///< towards the light above, any length
   double lamp_height_mm = 0;               ///< of a small lamp over the floor's middle; 0 = light from far above
   double saturation = 0.92;                ///< of the markers' colours
   double velvet = 0.03;                    ///< level of the background / full scale

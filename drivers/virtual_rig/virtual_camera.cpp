@@ -60,7 +60,7 @@ class VirtualCamera final : public FrameSource {
         spare_(static_cast<int>(std::ceil(3.5 * params.defocus_px))),
         lens_(camera_),
         X_CR_(inverse(camera_.X_RC)),
-        light_C_(rotate(X_CR_.q, {0, 0, 1})),
+        light_C_(rotate(X_CR_.q, (1 / norm(params.light_R)) * params.light_R)),
         lamp_C_(X_CR_ * Vec3{0, 0, params.lamp_height_mm}),
         path_(std::move(path)),
         random_(params.seed * 0x9e3779b97f4a7c15ULL + index + 1) {
@@ -304,14 +304,19 @@ class VirtualCamera final : public FrameSource {
     return (1 / norm(way)) * way;
   }
 
+  /// Of the shading, by the angle between a surface and the lamp.
+  double lit(double cosine) const {
+    return (1 - params_.lambert) * (0.5 + 0.5 * cosine) + params_.lambert * std::max(0.0, cosine);
+  }
+
   /// Light at the point where the ray d meets the ball; `depth2` = r^2 |d|^2 - |c x d|^2 >= 0.
   void light_at(const Ball& ball, Vec3 d, double depth2, double weight, Share& out) const {
     const double dd = dot(d, d), s = (dot(d, ball.p_C) - std::sqrt(std::max(0.0, depth2))) / dd;
     const Vec3 normal = (1 / ball.radius_mm) * (s * d - ball.p_C);
     const Vec3 light_C = lamp_towards(ball);
-    const double lambert = dot(normal, light_C);
+    const double cosine = dot(normal, light_C);
     out.covered += weight;
-    out.light += weight * (1 - params_.shading * (0.5 - 0.5 * lambert));
+    out.light += weight * (1 - params_.shading * (1 - lit(cosine)));
     if (params_.highlight > 0) {
       const Vec3 half = light_C - (1 / std::sqrt(dd)) * d;
       const double shine = dot(normal, half) / norm(half);
@@ -421,14 +426,22 @@ Result<std::unique_ptr<FrameSource>> make_virtual_camera(const VirtualRigParams&
     double value, low, high;
   };
   for (const Limit& l :
-       {Limit{"rate_hz", params.rate_hz, 1, 1000}, Limit{"duration_s", params.duration_s, 0, 1e6},
-        Limit{"exposure_ms", params.exposure_ms, 0, 1000.0}, Limit{"noise", params.noise, 0, 0.5},
+       {Limit{"rate_hz", params.rate_hz, 1, 1000},
+        Limit{"duration_s", params.duration_s, 0, 1e6},
+        Limit{"exposure_ms", params.exposure_ms, 0, 1000.0},
+        Limit{"noise", params.noise, 0, 0.5},
         Limit{"exposure_samples", static_cast<double>(params.exposure_samples), 1, 64},
-        Limit{"brightness", params.brightness, 0, 1}, Limit{"shading", params.shading, 0, 1},
-        Limit{"lamp_height_mm", params.lamp_height_mm, 0, 1e4}, Limit{"saturation", params.saturation, 0, 1},
-        Limit{"velvet", params.velvet, 0, 1}, Limit{"readout_ms", params.readout_ms, 0, 1000},
-        Limit{"shot_noise", params.shot_noise, 0, 0.5}, Limit{"defocus_px", params.defocus_px, 0, 10},
-        Limit{"highlight", params.highlight, 0, 10}, Limit{"highlight_sharpness", params.highlight_sharpness, 1, 10000},
+        Limit{"brightness", params.brightness, 0, 1},
+        Limit{"shading", params.shading, 0, 1},
+        Limit{"lambert", params.lambert, 0, 1},
+        Limit{"lamp_height_mm", params.lamp_height_mm, 0, 1e4},
+        Limit{"saturation", params.saturation, 0, 1},
+        Limit{"velvet", params.velvet, 0, 1},
+        Limit{"readout_ms", params.readout_ms, 0, 1000},
+        Limit{"shot_noise", params.shot_noise, 0, 0.5},
+        Limit{"defocus_px", params.defocus_px, 0, 10},
+        Limit{"highlight", params.highlight, 0, 10},
+        Limit{"highlight_sharpness", params.highlight_sharpness, 1, 10000},
         Limit{"body_level", params.body_level, 0, 1},
         Limit{"white_balance", *std::min_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},
         Limit{"white_balance", *std::max_element(params.white_balance.begin(), params.white_balance.end()), 0.1, 10},
@@ -436,6 +449,8 @@ Result<std::unique_ptr<FrameSource>> make_virtual_camera(const VirtualRigParams&
     if (!(l.value >= l.low && l.value <= l.high))
       return usage_error(std::string("virtual rig: ") + l.name + " is " + text::format("%g", l.value) + ", must be " +
                          text::format("%g", l.low) + ".." + text::format("%g", l.high));
+  if (!(norm(params.light_R) > 0 && std::isfinite(norm(params.light_R))))
+    return usage_error("virtual rig: light_R must point somewhere");
   if (camera_index >= rig.cameras.size() || camera_index >= kCameras)
     return usage_error("virtual rig: no camera " + std::to_string(camera_index) + " in the rig");
   if (rig.instruments.size() != kInstruments)

@@ -52,7 +52,7 @@ inline Vec3 marker_p_C(const Rig& rig, std::size_t camera, std::size_t m,
 inline double centre_bound(const VirtualRigParams& p, const CameraModel& camera, Vec3 p_C, double radius_mm,
                            std::array<double, 3> colour) {
   const Lens lens(camera);
-  const Vec3 light_C = rotate(conjugate(camera.X_RC.q), {0, 0, 1});
+  const Vec3 light_C = rotate(conjugate(camera.X_RC.q), (1 / norm(p.light_R)) * p.light_R);
   const Point2 centre = lens.distort(sphere_image_centre(p_C, radius_mm));
   constexpr int kHalf = 14, kSide = 2 * kHalf + 1, kPoints = 12;
   const int u0 = static_cast<int>(std::lround(centre.x)) - kHalf, v0 = static_cast<int>(std::lround(centre.y)) - kHalf;
@@ -77,8 +77,9 @@ inline double centre_bound(const VirtualRigParams& p, const CameraModel& camera,
         const double depth2 = r * r * dot(d, d) - dot(e, e);
         if (depth2 < 0) continue;
         const double s = (dot(d, c) - std::sqrt(depth2)) / dot(d, d);
-        const double lambert = dot((1 / r) * (s * d - c), light_C);
-        image[static_cast<std::size_t>(px)] += (1 - p.shading * (0.5 - 0.5 * lambert)) / (kPoints * kPoints);
+        const double cosine = dot((1 / r) * (s * d - c), light_C);
+        const double lit = (1 - p.lambert) * (0.5 + 0.5 * cosine) + p.lambert * std::max(0.0, cosine);
+        image[static_cast<std::size_t>(px)] += (1 - p.shading * (1 - lit)) / (kPoints * kPoints);
       }
     if (p.defocus_px <= 0) return image;
     for (const int stride : {1, kSide}) {

@@ -224,12 +224,14 @@ TEST(TrackingAccuracy, SoDoImagesThatGiveATenthOfAPixel) {
 
 // Light, lens and noise that nothing was tuned for, other places. 432 looks know a coverage to 0.01, all to 0.005.
 TEST(TrackingAccuracy, WhatItBelievesHoldsUnderOtherLightToo) {
-  std::array<VirtualRigParams, 5> lights;
+  std::array<VirtualRigParams, 7> lights;
   lights[0].brightness = 0.25, lights[0].noise = 0.03, lights[0].velvet = 0.04, lights[0].defocus_px = 0.5;
   lights[1].brightness = 0.9, lights[1].noise = 0.09, lights[1].shading = 0.1, lights[1].defocus_px = 0.3;
   lights[2].brightness = 0.6, lights[2].noise = 0.01, lights[2].shot_noise = 0.05, lights[2].defocus_px = 0.6;
   lights[3].brightness = 0.5, lights[3].noise = 0.06, lights[3].saturation = 0.7, lights[3].defocus_px = 0.8;
   lights[4].defocus_px = 1.2, lights[4].noise = 0.04;
+  lights[5].lambert = 1, lights[5].shading = 0.5, lights[5].light_R = {0, -0.3, 0.95}, lights[5].noise = 0.04;
+  lights[6].lambert = 1, lights[6].shading = 0.75, lights[6].lamp_height_mm = 350, lights[6].defocus_px = 0.4;
   double covered = 0;
   for (std::size_t i = 0; i < lights.size(); ++i) {
     lights[i].seed = 40 + i;
