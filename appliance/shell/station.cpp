@@ -172,20 +172,21 @@ View Station::cameras() const {
   json data = json::array();
   for (std::size_t c = 0; c < kCameras; ++c) {
     const auto& camera = s->cameras[c];
-    std::size_t found = 0;
-    for (std::size_t m = 0; m < drivers::kMarkers; ++m) found += s->markers[c].found(m) ? 1 : 0;
+    const std::size_t found = s->markers[c].found();
     const double age_s = s->time_s - 1e-9 * static_cast<double>(s->markers[c].mid_exposure_ns);
-    const char* state = camera.failed                                ? "broken"
-                        : camera.device && !camera.device->streaming ? "unplugged"
-                        : camera.captured == 0                       ? "no image yet"
-                        : age_s > 1                                  ? "silent"
-                                                                     : "images";
+    const char* state = camera.failed                                  ? "broken"
+                        : camera.device && !camera.device->streaming   ? "unplugged"
+                        : camera.captured == 0                         ? "no image yet"
+                        : age_s > 1                                    ? "silent"
+                        : s->markers[c].full() > drivers::kOverexposed ? "overexposed"
+                                                                       : "images";
     rows.push_back({fmt::format("C{}", c), std::to_string(camera.captured), std::to_string(camera.dropped),
                     fmt::format("{} of {}", found, drivers::kMarkers), state});
     data.push_back({{"name", fmt::format("C{}", c)},
                     {"captured", camera.captured},
                     {"dropped", camera.dropped},
                     {"markers", found},
+                    {"full_scale", s->markers[c].full()},
                     {"state", state},
                     {"device", camera.device ? of_device(*camera.device) : json(nullptr)}});
   }

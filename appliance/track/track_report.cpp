@@ -62,6 +62,7 @@ void TrackReport::add(const std::array<drivers::MarkerSet, kCameras>& sets, cons
       first = std::min(first, t), last = std::max(last, t);
     for (std::size_t m = 0; m < drivers::kMarkers; ++m)
       if (sets[c].found(m)) ++views[m], ++cameras_[c].blobs;
+    if (sets[c].found() > 0) cameras_[c].full += sets[c].full(), ++cameras_[c].shown;
   }
   if (last > first) skew_ms_max_ = std::max(skew_ms_max_, 1e-6 * static_cast<double>(last - first));
   constexpr std::size_t kEach = drivers::kMarkers / kInstruments;
@@ -103,6 +104,11 @@ std::vector<std::string> TrackReport::warnings() const {
     if (camera.images > 0 && camera.blobs == 0)
       lines.push_back(fmt::format("{}: none of the {} images shows a marker: check its exposure, lens cap and rig file",
                                   camera.name, camera.images));
+    if (const double full = camera.full_share(); full > drivers::kOverexposed)
+      lines.push_back(fmt::format(
+          "{}: {:.0f} % of the markers' pixels are at full scale: lower its exposure, its gain or the lamp; "
+          "where a ball is cut off all over, its centre leans towards the light",
+          camera.name, 100 * full));
   }
   for (const Camera& camera : cameras_)
     if (camera.seen > 0 && static_cast<double>(camera.used) < kDoubtfulShare * static_cast<double>(camera.seen))
@@ -141,7 +147,8 @@ nlohmann::ordered_json TrackReport::json() const {
                               {"images", camera.images},
                               {"missing", camera.missing},
                               {"markers_seen", camera.seen},
-                              {"markers_agreeing", camera.used}});
+                              {"markers_agreeing", camera.used},
+                              {"full_scale", rounded(camera.full_share())}});
   for (const Instrument& of : instruments_)
     out["instruments"].push_back({{"name", of.name},
                                   {"tracked", of.status[static_cast<std::size_t>(TrackStatus::tracked)]},

@@ -39,8 +39,11 @@ class TrackReport {
   struct Camera {
     std::string name;
     std::uint64_t images = 0, missing = 0, blobs = 0;
-    std::uint64_t apart = 0;  ///< images of another time than the others of their frame
-    double apart_ms = 0;      ///< by so much at most
+    double full = 0;          ///< sum over images with markers of their share at full scale ...
+    std::uint64_t shown = 0;  ///< ... over so many
+    double full_share() const { return shown > 0 ? full / static_cast<double>(shown) : 0; }
+    std::uint64_t apart = 0;           ///< images of another time than the others of their frame
+    double apart_ms = 0;               ///< by so much at most
     std::uint64_t seen = 0, used = 0;  ///< views of tracked instruments, and those that agree with the pose
   };
   std::string rig_file_;

@@ -34,6 +34,7 @@ constexpr float kSharpen = 0.04F;                // by how much the robust width
 constexpr float kFar = 3;                        // widths of the rim beyond it that are looked at
 constexpr float kGrossShare = 0.2F, kGross = 9;  // a misfit beyond both, of the level and noise variances
 constexpr float kChance = 4;                     // squared deviations of a mean that are no news
+constexpr float kBrightest = 8;                  // times what is seen of it: cut off at full scale
 constexpr float kSteepest = 2;                   // light and its fold over the disc
 constexpr double kLambert = 0.15;  // standard deviation of k - g: one small lamp makes them equal, several do not
 constexpr float kPi = 3.14159265F;
@@ -124,7 +125,7 @@ Window window_of(const Patch& patch, const BlobEstimate& b, const OutlineShape& 
 }
 
 struct Pixels {
-  alignas(32) std::array<float, kFitPixels + 1> x, y, share;
+  alignas(32) std::array<float, kFitPixels + 1> x, y, share, full;
   int count = 0;
 };
 
@@ -160,13 +161,13 @@ void gather(const Patch& patch, const BlobEstimate& b, const OutlineShape& shape
       const bool taken = turn >= every;
       turn = taken ? 0 : turn;
       out.x[count] = static_cast<float>(patch.x0 + x), out.y[count] = static_cast<float>(patch.y0 + y);
-      out.share[count] = patch.share[i];
+      out.share[count] = patch.share[i], out.full[count] = patch.use[i] == Patch::kFull;
       count += taken;
     }
   }
   out.count = static_cast<int>(count);
   for (std::size_t k = static_cast<std::size_t>(out.count); k % kLanes != 0; ++k)
-    out.x[k] = out.y[k] = 1e6F, out.share[k] = 0;
+    out.x[k] = out.y[k] = 1e6F, out.share[k] = out.full[k] = 0;
 }
 
 /// Median of those that are not zero, to 2 %, between 2^-26 and 4; `some` of them are. By halving: as many looks at all
@@ -276,26 +277,50 @@ class NormalEquations {
 /// What one look at all pixels adds up, beside the normal equations.
 struct Totals {
   Lane rim{}, counted{}, gross{};
-  Lane value_sum{}, value_squares{}, brightness{};
+  Lane disc{}, open{}, value_sum{}, value_squares{}, brightness{};
   Lane rim_pixels{}, rim_noise{}, rim_beyond{};
 };
 
+/// What a full pixel says, which shows `seen` and may be brighter: of log P(v > seen), v normal about the model, the
+/// derivative as a residual and the square root of the second one as a weight. Source: [Tobin 1958].
+void at_least(const Bits& full, const Lane& sigma, Lane& residual, Lane& weight) noexcept {
+  for (int i = 0; i < kLanes; ++i) {
+    if (!full[i]) continue;
+    const float z = residual[i] / sigma[i];
+    if (z < -5) {
+      residual[i] = weight[i] = 0;
+      continue;
+    }
+    const float mills = z > 6 ? z + 1 / z : 0.7978846F * std::exp(-0.5F * z * z) / std::erfc(0.7071068F * z);
+    const float information = mills * (mills - z);
+    residual[i] = sigma[i] * mills / information, weight[i] = std::sqrt(information);
+  }
+}
+
 /// Weighted residuals and derivatives of eight pixels. @param soft2 misfit squared that is taken for noise
 /// @return squared residuals where the rim passes, else 0
-Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const Kernel& kernel, float uncut, float soft2,
-           const Layout& layout, Rows& rows, Totals& t) noexcept {
+Lane weigh(const Model& m, const Lane& seen, const Bits& full, const Patch& patch, const Kernel& kernel, float uncut,
+           float soft2, const Layout& layout, Rows& rows, Totals& t) noexcept {
   const BlobEstimate& b = kernel.b;
   const auto where = [](const Bits& on, const Lane& v) { return on ? v : Lane{}; };
   const Bits inside = m.x > -EdgeProfile::kReach;
-  const Lane lit = b.level * m.share, value = lit * m.h, residual = seen - value;
+  const Lane lit = b.level * m.share, value = lit * m.h;
+  Lane residual = seen - value;
   const Lane slope = b.level * m.h * m.slope * m.inverse_tau;  // per pixel of distance
   const Lane floor = kFlatFloor * value, edge_floor = kRimFloor * slope, mixed = 4 * m.share * (1 - m.share);
   const Lane photons = patch.variance_slope * more(value, Lane{});
   const Lane noise = patch.variance + patch.variance_cut * less(more(value * uncut, Lane{}), spread(1)) + photons +
                      floor * floor + edge_floor * edge_floor + mixed * patch.rim_variance;
-  const Lane variance = noise + mixed * b.rim_excess, r2 = residual * residual;
+  const Lane off = full ? more(residual, Lane{}) : residual;
+  const Lane variance = noise + mixed * b.rim_excess, r2 = off * off;
   const Lane width = kRobust2 * (variance + soft2), sigma = root(variance);
-  const Lane root_weight = where(inside, width / ((width + r2) * sigma)), damp = root_weight * sigma, psi = damp * damp;
+  Lane root_weight = where(inside, width / ((width + r2) * sigma)), said = where(inside, spread(1));
+  const Lane damp = root_weight * sigma, psi = damp * damp;
+  if (mask(full)) {
+    Lane weight = spread(1);
+    at_least(full, sigma, residual, weight);
+    root_weight *= weight, said *= weight * weight;
+  }
   const Lane by_r = slope * m.flat;
   // tau^2 = n S n + 1/12: d share / d tau^2 = -x slope / (2 tau^2)
   const Lane blur = -0.5F * m.x * slope * m.inverse_tau;
@@ -316,12 +341,14 @@ Lane weigh(const Model& m, const Lane& seen, const Patch& patch, const Kernel& k
   }
   rows[layout.residual()] = root_weight * residual;
 
-  t.counted += where(inside, spread(1)), t.rim = fused(psi, slope, t.rim);
-  const Lane on = where(m.share > 0.8F, value);
+  t.counted += said, t.rim = fused(psi, slope, t.rim);
+  const Bits on_disc = m.share > 0.8F;
+  const Lane on = where(on_disc & ~full, value);
+  t.disc += where(on_disc, spread(1)), t.open += where(on_disc & ~full, spread(1));
   t.value_sum += on, t.value_squares = fused(on, value, t.value_squares);
   t.brightness = fused(on, kPsi * psi * r2 - (noise - photons), t.brightness);
   t.gross += where(inside & (r2 > more(kGross * noise, spread(kGrossShare * kGrossShare))), spread(1));
-  const Bits on_rim = mixed > 0.36F;
+  const Bits on_rim = (mixed > 0.36F) & ~full;
   t.rim_pixels += where(on_rim, spread(1)), t.rim_noise += where(on_rim, noise);
   t.rim_beyond += where(on_rim & (r2 > 2 * kMedianSquare * noise), spread(1));
   return where(on_rim, r2);
@@ -460,7 +487,8 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     Totals t;
     for (std::size_t g = 0; g < groups; ++g)
       store(squares.data() + kLanes * g,
-            weigh(model[g], load(pixels.share.data() + kLanes * g), patch, kernel, uncut, soft2, layout, rows[g], t));
+            weigh(model[g], load(pixels.share.data() + kLanes * g), load(pixels.full.data() + kLanes * g) > 0.0F, patch,
+                  kernel, uncut, soft2, layout, rows[g], t));
     const float count = sum(t.counted);
     if (count < 12) return b;
     // Twice the noise is no chance any more.
@@ -522,11 +550,11 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
       // A parameter of the outline's way to a circle, all else free: chi^2 falls by 2 s (its residual) - s^2 (its
       // square).
       b.round_gain = shaded ? 0 : static_cast<float>((2 * normal.pull - normal.information) / (chi2 + 1e-9));
-      b.gross = sum(t.gross);
+      b.gross = sum(t.gross), b.open = sum(t.open) / std::max(1.0F, sum(t.disc));
       b.value_sum = sum(t.value_sum), b.value_squares = sum(t.value_squares), b.brightness = sum(t.brightness);
       b.arc = std::clamp(sum(t.rim) / (2 * kPi * b.r * b.level), 0.0F, 1.0F);
-      b.ok = b.var_xx > 0 && b.var_yy > 0 && std::isfinite(b.chi2) && b.level > 0.2F && b.level < 3 && b.r > 0.8F &&
-             longest < 0.25 && std::hypot(b.x - x_start, b.y - y_start) < 1.5F * r_start + 2;
+      b.ok = b.var_xx > 0 && b.var_yy > 0 && std::isfinite(b.chi2) && b.level > 0.2F && b.level < kBrightest &&
+             b.r > 0.8F && longest < 0.25 && std::hypot(b.x - x_start, b.y - y_start) < 1.5F * r_start + 2;
     }
     for (double& x : d) x *= std::min(1.0, 1.2 / std::max(1e-9, longest));
     b.x += static_cast<float>(d[0]), b.y += static_cast<float>(d[1]);
@@ -535,7 +563,7 @@ BlobEstimate fit_blob(const Patch& patch, const OutlineShape& shape, const BlobP
     b.blur[2] = std::clamp(b.blur[2] + static_cast<float>(d[5]), 0.0F, 25.0F);
     const float most = 0.95F * std::sqrt(b.blur[0] * b.blur[2]);
     b.blur[1] = std::clamp(b.blur[1] + static_cast<float>(d[4]), -most, most);
-    b.level = std::clamp(b.level + static_cast<float>(d[6]), 0.05F, 5.0F);
+    b.level = std::clamp(b.level + static_cast<float>(d[6]), 0.05F, 2 * kBrightest);
     const float steepest = shaded ? kSteepest : 0.9F;
     for (std::size_t k = 0; k < 3; ++k) {
       b.light[k] = std::clamp(b.light[k] + static_cast<float>(d[7 + k]), -steepest, k == 2 ? kSteepest : steepest);

@@ -34,8 +34,9 @@ inline constexpr int kFitPixels = 512;
 struct Patch {
   static constexpr int kMaxPixels = 6400;
   int x0 = 0, y0 = 0, width = 0, height = 0;
-  std::array<float, kMaxPixels> share;       ///< of the marker's colour, background 0, full disc about 1
-  std::array<std::uint8_t, kMaxPixels> use;  ///< 0: foreign, no part of the fit
+  std::array<float, kMaxPixels> share;  ///< of the marker's colour, background 0, full disc about 1
+  static constexpr std::uint8_t kFull = 2;
+  std::array<std::uint8_t, kMaxPixels> use;  ///< 0: foreign, no part of the fit; kFull: full scale, `share` at least
   float variance = 0;                        ///< of `share` where the marker is not ...
   float variance_cut = 0;                    ///< how much of it black cut off there; back where s > 1.5 of its root
   float variance_slope = 0;                  ///< ... and what a share of 1 adds: photon noise
@@ -89,6 +90,7 @@ struct BlobEstimate {
                          ///< when pixels know nothing of each other, more when neighbours err together
   float rim_own = 0;     ///< share of the rim's variance that is rim_excess
   float gross = 0;       ///< pixels that are far from what the model says
+  float open = 1;        ///< share of the disc that is not at full scale
   float round_gain = 0;  ///< share of chi2 that a circle's outline, as of a disc facing the camera, would take away
   int work = 0;          ///< eights of pixels looked at by this fit, those of all its steps
   bool ok = false;

@@ -56,7 +56,10 @@ constexpr float kTingeDim = 0.2F, kTingeBright = 0.95F;
 constexpr float kNoisy = 0.12F;     // noise of the level above which 3x3 means decide what hangs together
 constexpr float kRoundGain = 0.2F;  // of the misfit, that makes a disc instead of a ball worth a try
 constexpr float kGrossPixels = 3;   // below, nothing can hide a ball's rim
-constexpr std::uint8_t kNoName = 255;
+constexpr std::uint8_t kNoName = 255, kFullScale = 254;
+constexpr float kFullCounts = 0.3F;  // of a marker's brightest colour
+// What a disc that is full all over leaves unknown of its centre [px], and the share that must not be to tell all.
+constexpr double kBlind = 0.045, kSeesLight = 0.25;
 constexpr std::size_t kRays = 48;  // directions in which the rim is looked for
 
 constexpr double square(double x) {
@@ -210,6 +213,7 @@ struct MarkerDetector::State {
     while (cell_parent[i] != i) i = cell_parent[i] = cell_parent[cell_parent[i]];
     return i;
   }
+  static void mark_full(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept;
   void mark_bodies(float limit, const float* bright, int w, int h) noexcept;
   static void dilate(std::uint8_t* mask, std::uint8_t* work, int w, int h) noexcept;
 };
@@ -472,6 +476,21 @@ void MarkerDetector::State::mark_bodies(float limit, const float* bright, int w,
     }
 }
 
+/// Pixels that the sensor cut off in a colour that counts.
+void MarkerDetector::State::mark_full(Blob& blob, const std::uint8_t* bgr, std::ptrdiff_t stride) noexcept {
+  Patch& p = blob.patch;
+  const Colour K = blob.level;
+  const float counts = kFullCounts * std::max({K.b, K.g, K.r});
+  const std::array<bool, 3> counting{K.b > counts, K.g > counts, K.r > counts};
+  for (int y = 0; y < p.height; ++y) {
+    const std::uint8_t* px = bgr + (p.y0 + y) * stride + 3 * p.x0;
+    std::uint8_t* use = p.use.data() + y * p.width;
+    for (int x = 0; x < p.width; ++x)
+      for (std::size_t k = 0; k < 3; ++k)
+        if (counting[k] && px[3 * x + static_cast<int>(k)] >= kFullScale && use[x]) use[x] = Patch::kFull;
+  }
+}
+
 void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8_t* bgr,
                                           std::ptrdiff_t stride) noexcept {
   const int x0 = std::max(0, kCell * region.x0 - kMargin),
@@ -600,6 +619,7 @@ void MarkerDetector::State::collect_blobs(const Region& region, const std::uint8
     }
     if (others) dilate(patch.use.data(), work.data(), w, h), dilate(patch.use.data(), work.data(), w, h);
     for (std::size_t i = 0; i < n; ++i) patch.use[i] = !(patch.use[i] || foreign[i]);
+    mark_full(blob, bgr, stride);
     BlobEstimate start;
     start.x = static_cast<float>(x0) + piece.x / piece.area, start.y = static_cast<float>(y0) + piece.y / piece.area;
     start.r = std::sqrt(static_cast<float>(piece.pixels) / 3.14159265F);
@@ -684,7 +704,7 @@ bool MarkerDetector::State::mask_covered(Blob& blob) noexcept {
   predict(p, blob.fit, blob.shape, along.data(), across.data());
   for (std::size_t i = 0; i < n; ++i) {
     disc += along[i];
-    if (p.use[i] && along[i] > 0.3F && p.share[i] < across[i] - least) label[i] = 1, dark += along[i];
+    if (p.use[i] == 1 && along[i] > 0.3F && p.share[i] < across[i] - least) label[i] = 1, dark += along[i];
   }
   if (dark < std::max(1.5F, 0.03F * disc)) return false;
   dilate(label.data(), work.data(), p.width, p.height);
@@ -711,7 +731,7 @@ bool MarkerDetector::State::weigh_colours(Blob& blob, const std::uint8_t* bgr, s
   for (int y = 0; y < p.height; ++y)
     for (int x = 0; x < p.width; ++x) {
       const std::size_t i = static_cast<std::size_t>(y * p.width + x);
-      if (!p.use[i] || along[i] < 0.02F || along[i] > 0.98F) continue;
+      if (p.use[i] != 1 || along[i] < 0.02F || along[i] > 0.98F) continue;
       const Colour v = at(x, y);
       const Eigen::Vector3d e = Eigen::Vector3d(v.b, v.g, v.r) - static_cast<double>(across[i]) * k;
       E += e * e.transpose(), ++weight;
@@ -1053,11 +1073,14 @@ bool MarkerDetector::State::answer(const Blob& blob, MarkerBlob& out) const noex
   // What other balls of the image have beside them, this one may have where its noise hides it.
   const double elsewhere = blob.occluded ? 0.0 : 0.5 * static_cast<double>(beside_others);
   const double hidden = blob.occluded ? kHiddenPart * (1.0 - static_cast<double>(std::min(1.0F, f.arc))) : 0.0;
-  const double floor = params.centroid_floor_px * params.centroid_floor_px + hidden * hidden;
+  // How the light falls on a disc that is full all over nobody sees.
+  const double blind = kBlind * std::max(0.0, 1 - static_cast<double>(f.open) / kSeesLight);
+  const double floor = params.centroid_floor_px * params.centroid_floor_px + hidden * hidden + blind * blind;
   if (blob.occluded) swell *= kHiddenSwell, unround *= kHiddenSwell;
 
   out.u_px = f.x, out.v_px = f.y;
   out.area_px = 3.14159265F * f.r * f.r;
+  out.full = 1 - f.open;
   out.quality = std::clamp(f.arc, 0.0F, 1.0F) / static_cast<float>(std::sqrt(unround));
   out.var_uu_px2 =
       static_cast<float>(swell * f.var_xx + floor + kBeside2 * (static_cast<double>(f.beside[0]) + elsewhere));

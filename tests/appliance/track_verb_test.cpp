@@ -316,6 +316,24 @@ TEST_F(TrackVerb, BlackImagesGiveLostRowsAndExitOne) {
   EXPECT_EQ(json::parse(answer.out)["instruments"][1]["lost"], 3);
 }
 
+TEST_F(TrackVerb, OverexposedMarkersAreToldOfAndTracked) {
+  copy_whole();
+  for (const auto& file : fs::recursive_directory_iterator(frames_))
+    if (file.path().extension() == ".png" && file.path().parent_path().filename() != "C3")
+      cv::imwrite(file.path().string(), 1.7 * cv::imread(file.path().string()));
+  const Answer answer = track("--json");
+  EXPECT_EQ(answer.exit_code, 0) << answer.err;
+  const json report = json::parse(answer.out);
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    const std::string name = "C" + std::to_string(c);
+    EXPECT_EQ(answer.err.find(name + ": 9") != std::string::npos, c < 3) << answer.err;  // ninety-odd percent
+    EXPECT_EQ(report["cameras"][c]["full_scale"].get<double>() > 0.5, c < 3) << name;
+  }
+  const auto rows = rows_of(read(out_));
+  EXPECT_EQ(count(rows, "tracked"), 2 * kFrames);
+  for (const Row& row : rows) EXPECT_LT(error_mm(row), 0.1) << row.at("t_s");
+}
+
 TEST_F(TrackVerb, CamerasThatAreNotTheRigFilesAreNoticed) {
   copy_whole();
   fs::rename(frames_ / "C0", frames_ / "x");
