@@ -499,9 +499,11 @@ void CoupledStep::linearise(const Given& given, Course& course, const Balance& b
     given.systems[k].linearise(drag, own_drag_[k].data());
     given.systems[k].solve();
   }
-  if (course.iteration == kPatience && course.calm)
+  // What learns its stiffness from moves does not learn it from moves that contacts turn to and fro.
+  const bool learnt = course.iteration > kLearnt;
+  if (learnt || (course.iteration == kPatience && course.calm))
     visit_soft([&](SoftBody& body) {
-      if (furthest_step(body) > kSoftRest * course.diameter) body.renew();
+      if (furthest_step(body) > kSoftRest * course.diameter) body.renew(learnt);
     });
   visit_soft([](SoftBody& body) { body.solve(); });
   given.stage(StepStage::integrate);

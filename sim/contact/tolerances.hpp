@@ -51,6 +51,7 @@ inline constexpr double kLeastLevel = 1;  ///< of the sum of two normals across 
 // Bodies that deform.
 inline constexpr double kPointFriction = 2;  ///< mu of a needle's point on them: it catches, within the pierce angle
 inline constexpr double kSoftRest = 1e-3;  ///< that the last move of a converged step may have moved a node [diameter]
+inline constexpr int kLearnt = 12;         ///< linearisations, after which a body that still moves is renewed in each
 inline constexpr int kPatience = 7;        ///< linearisations, after which a body that alone still moves is renewed
 inline constexpr double kSoftLeap =
     0.9;  ///< of its move before, made whole, that a body which converges moves less than

@@ -1269,8 +1269,8 @@ void Tissue::linearise() noexcept {
   p.pushed_more = p.solved = false;
 }
 
-void Tissue::renew() noexcept {
-  if (!p_->factored) p_->factor_here();
+void Tissue::renew(bool again) noexcept {
+  if (again || !p_->factored) p_->factor_here();
 }
 
 void Tissue::push(std::uint32_t node, const Vector3d& force) noexcept {

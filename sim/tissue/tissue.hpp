@@ -101,7 +101,7 @@ class Tissue final : public contact::SoftBody {
   contact::SelfPairs* self_pairs() const noexcept override;
   void begin(double dt) noexcept override;
   void linearise() noexcept override;
-  void renew() noexcept override;
+  void renew(bool again) noexcept override;
   void push(std::uint32_t node, const Vector3d& force) noexcept override;
   void solve() noexcept override;
   const Vector3d* step() const noexcept override;

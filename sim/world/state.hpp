@@ -252,7 +252,7 @@ struct World::State {
   void note_close_starts() noexcept;
   void join_tissues() noexcept;
   TissueMotion motion_of_joined(std::uint32_t first) noexcept;
-  double borne_by_energy() noexcept;
+  double thrown_by_energy() noexcept;
   void limit_tissue_energy() noexcept;
   void finish_tissues() noexcept;
   bool go_on_in_channel(std::uint32_t thread, std::size_t point, contact::Ring hole, StepReport& report) noexcept;

@@ -476,14 +476,15 @@ World::State::TissueMotion World::State::motion_of_joined(std::uint32_t first) n
 }
 
 // A step that did not converge may throw what nothing holds.
-// @returns the part of it that gives no tissue that something bears more kinetic energy than gravity, contacts and its
-// own deformation had for it
-double World::State::borne_by_energy() noexcept {
+// @returns the part of it that gives no tissue more kinetic energy than gravity, contacts and its own deformation had for
+// it; of tissue that nothing bears, only as far as limit_tissue_energy() cannot, which leaves it its momentum
+double World::State::thrown_by_energy() noexcept {
   double part = 1;
   for (std::uint32_t k = 0; k < tissues.size(); ++k) {
-    if (joined[k].first != k || !joined[k].borne) continue;
+    if (joined[k].first != k || !tissues[k].floats()) continue;
     const TissueMotion m = motion_of_joined(k);
-    if (m.kinetic > m.most + 0.5 * m.mass * kNoThrow * kNoThrow) part = std::min(part, std::sqrt(m.most / m.kinetic));
+    const double kinetic = joined[k].borne ? m.kinetic : 0.5 * m.mass * m.drift.squaredNorm();
+    if (kinetic > m.most + 0.5 * m.mass * kNoThrow * kNoThrow) part = std::min(part, std::sqrt(m.most / kinetic));
   }
   return part;
 }

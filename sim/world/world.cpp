@@ -182,7 +182,7 @@ void World::State::solve(StepReport& report) noexcept {
     }
     doubtful = report.flags & step_not_converged && !(report.flags & step_non_finite_restored);
     if (doubtful) join_tissues();
-    if (const double part = doubtful ? borne_by_energy() : 1.0; part < 1) {
+    if (const double part = doubtful ? thrown_by_energy() : 1.0; part < 1) {
       go_straight(part);
       report.flags |= step_limited;
     }

@@ -1,10 +1,13 @@
 /// Tissues that nothing holds, where they meet in space: what they have of momentum and energy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <memory>
 
+#include "sim/base/units.hpp"
 #include "tests/sim/thread_scene.hpp"
 
 namespace ligature::world {
@@ -37,6 +40,21 @@ void push(WorldParams& p, const char* name, double at, double towards) {
   stop.index = p.obstacles.size();
   p.obstacles.push_back(o);
   p.schedule.push_back(stop);
+}
+
+/// Over a bench, with gravity.
+WorldParams fall(double step, const TissueParams& what) {
+  WorldParams p = thread_world(step);
+  p.solver.iterations = 50;
+  p.gravity = {0, 0, -9810};
+  p.friction.tissue_tool = 0.3;
+  p.tissues = {what};
+  ObstacleParams bench;
+  bench.name = "bench";
+  p.obstacles = {bench};
+  p.threads = {nylon({{30, 0, 30}, {30, 0, 29}}, 0.1, 10)};  // a scene has one
+  p.threads[0].clamps = {clamp_at(Place::Kind::first, ClampParams::Hold::position)};
+  return p;
 }
 
 std::array<Vec3, 2> middles(const World& world) {
@@ -90,6 +108,88 @@ TEST(FreeTissue, WhatMeetsKeepsItsMomentumAndGainsNoEnergy) {
         }
         EXPECT_LT(dot(v[0], v[0]) + dot(v[1], v[1]), (both ? 0.05 : 0.6) * had);
       }
+}
+
+/// A block of 2 x 2 x 1 mm that falls on its edge by 1 mm lies flat in the end, whatever the step and however stiff, and
+/// is nowhere thrown: its centre went down by 3.5 mm, and by where it tips over to the side.
+TEST(FreeTissue, ABlockThatFallsOnItsEdgeLiesDown) {
+  for (const double young : {3e5, 5e6})
+    for (const double step : {0.001, 0.002, 0.005, 0.015}) {
+      TissueParams block = cube({0, 0, 4});
+      for (Vec3& v : block.vertices) v = {2 * v.x - 1, 2 * v.y - 1, v.z - 0.5};
+      block.young_pa = young;
+      block.drag_per_s = TissueParams{}.drag_per_s, block.relaxation_s = TissueParams{}.relaxation_s;
+      block.X_WV.q = axis_angle({0.6, 0.8, 0}, 0.698);
+      World world = make_world(fall(step, block));
+      SCOPED_TRACE(testing::Message() << young << " Pa, steps of " << step << " s");
+      double furthest = 0;
+      for (int k = 0; k < std::lround(0.3 / step); ++k) {
+        world.step({});
+        furthest = std::max(furthest, world.measure_tissue(0).displacement_mm);
+      }
+      // Of the corner that goes furthest; how far it slides then differs.
+      EXPECT_NEAR(world.measure_tissue(0).displacement_mm, 4.497, 0.12);
+      EXPECT_LT(furthest, 4.7);
+      EXPECT_LT(world.tissue_speed_mm_per_s(0), 0.5);
+    }
+}
+
+/// A ball's mesh on an incline of 10 degrees rolls down it, no faster than a ball does: it was flung off at 7.6 m/s.
+TEST(FreeTissue, AStiffBallOnAnInclineIsNotThrown) {
+  TissueParams ball = cube({0, 0, 0});
+  ball.vertices.clear(), ball.triangles.clear();
+  // An octahedron, each face in four, on the sphere.
+  const std::array<Vec3, 6> poles{{{1, 0, 0}, {-1, 0, 0}, {0, 1, 0}, {0, -1, 0}, {0, 0, 1}, {0, 0, -1}}};
+  ball.vertices.assign(poles.begin(), poles.end());
+  const auto middle = [&](std::uint32_t a, std::uint32_t b) {
+    const Vec3 m = ball.vertices[a] + ball.vertices[b], on = (1 / norm(m)) * m;
+    for (std::uint32_t i = 0; i < ball.vertices.size(); ++i)
+      if (norm(ball.vertices[i] - on) < 1e-9) return i;
+    ball.vertices.push_back(on);
+    return static_cast<std::uint32_t>(ball.vertices.size() - 1);
+  };
+  for (std::uint32_t x : {0u, 1u})
+    for (std::uint32_t y : {2u, 3u})
+      for (std::uint32_t z : {4u, 5u}) {
+        const bool even = ((x ^ y ^ z) & 1) == 0;
+        const std::uint32_t a = x, b = even ? y : z, c = even ? z : y;
+        const std::uint32_t ab = middle(a, b), bc = middle(b, c), ca = middle(c, a);
+        for (const auto& t : {std::array{a, ab, ca}, std::array{b, bc, ab}, std::array{c, ca, bc}, std::array{ab, bc, ca}})
+          ball.triangles.push_back(t);
+      }
+  ball.young_pa = 2e7;
+  ball.X_WV.p = {0, 0, 1.03};
+  const double slope = 10 * units::rad_per_deg;
+  WorldParams p = fall(0.0005, ball);
+  p.friction.tissue_tool = 0.5;
+  p.gravity = {9810 * std::sin(slope), 0, -9810 * std::cos(slope)};
+  World world = make_world(p);
+  double fastest = 0;
+  for (int k = 0; k < 200; ++k) {
+    world.step({});
+    fastest = std::max(fastest, world.tissue_speed_mm_per_s(0));
+  }
+  // Its rim goes twice as fast as its middle: sliding without friction, 170 mm/s at most.
+  EXPECT_LT(fastest, 2 * 9810 * std::sin(slope) * 0.1);
+  EXPECT_LT(world.measure_tissue(0).displacement_mm, 12);
+}
+
+/// Its axis leans by 66.5 degrees, so that its centre of mass is 0.3 mm beside its rim: it stood so for good in steps of
+/// 10 and 15 ms. In steps of 0.5 ms it comes to lie 4.87 mm from where it was, in steps of 5 ms 4.93.
+TEST(FreeTissue, AVesselThatLeansBeyondItsRimFallsOver) {
+  for (const double step : {0.010, 0.015}) {
+    TissueParams vessel;
+    vessel.name = "vessel";
+    vessel.length_mm = 4;
+    vessel.fix_first = vessel.fix_last = false;
+    vessel.wall_mm = 0.1;
+    vessel.X_WV = {normalized({-0.370326, 0.740176, -0.327221, -0.455987}), {0, 0, 1}};
+    World world = make_world(fall(step, vessel));
+    SCOPED_TRACE(step);
+    for (int k = 0; k < std::lround(0.6 / step); ++k) world.step({});
+    EXPECT_NEAR(world.measure_tissue(0).displacement_mm, 4.95, 0.25);
+    EXPECT_LT(world.tissue_speed_mm_per_s(0), 1);
+  }
 }
 
 }  // namespace

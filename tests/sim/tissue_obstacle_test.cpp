@@ -17,7 +17,7 @@ constexpr double kG = 9810, kStep = 0.005;  // [mm/s^2], [s]
 /// A vessel of 3 mm that nothing holds, along x, its lowest line at z = 0.02.
 WorldParams scene() {
   WorldParams p = thread_world(kStep);
-  p.solver.iterations = 30;
+  p.solver.iterations = 50;
   p.solver.residual_target = 1e-6;
   p.gravity = {0, 0, -kG};
   TissueParams t;
