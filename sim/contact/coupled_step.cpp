@@ -654,8 +654,8 @@ void CoupledStep::finish(const Given& given, const Course& course, CoupledOutcom
 
 CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands,
                                   std::size_t count, const CoupledSettings& settings, Executor& executor,
-                                  StageWatch stage) noexcept {
-  const Given given{systems, problems, strands, count, settings, executor, stage};
+                                  StageWatch stage, SpareMore spare_more) noexcept {
+  const Given given{systems, problems, strands, count, settings, executor, stage, spare_more};
   CoupledOutcome out;
   Course course = begin(given);
   for (;; ++course.iteration) {
@@ -663,6 +663,7 @@ CoupledOutcome CoupledStep::solve(ThreadSystem* systems, const StepProblem* prob
         course.still || course.blocked > kMostBlocked || course.worked || course.iteration == settings.step.iterations;
     Balance balance = assemble(given, course, last);
     if (course.iteration > 0) {
+      given.spare_more();
       if (course.met_body && !course.cut)
         keep_bodies(given, course);
       else

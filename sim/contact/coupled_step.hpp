@@ -83,6 +83,16 @@ struct StageWatch {
   }
 };
 
+/// Asked after each move, before contacts are found again: what bodies hold of strands may have become more
+/// (Bodies::spared).
+struct SpareMore {
+  void (*ask)(void* context) noexcept = nullptr;
+  void* context = nullptr;
+  void operator()() const noexcept {
+    if (ask) ask(context);
+  }
+};
+
 /// Workspace; takes all memory in the constructor.
 class CoupledStep {
  public:
@@ -120,7 +130,8 @@ class CoupledStep {
   /// problems' states. @pre near() (where strands touch each other) and near_bodies() were called
   /// @rt bounded by iterations * (vertices + contacts^2 * cone iterations), no allocation
   CoupledOutcome solve(ThreadSystem* systems, const StepProblem* problems, const Strand* strands, std::size_t count,
-                       const CoupledSettings& settings, Executor& executor, StageWatch stage) noexcept;
+                       const CoupledSettings& settings, Executor& executor, StageWatch stage,
+                       SpareMore spare_more = {}) noexcept;
 
   /// What contacts did on a body that deforms in this step, by the forces at its end. [uN mm]
   /// @param by_tissue  whether other tissue and obstacles count; threads and forceps always do
@@ -175,6 +186,7 @@ class CoupledStep {
     const CoupledSettings& settings;
     Executor& executor;
     StageWatch stage;
+    SpareMore spare_more;
   };
   /// How far a step has come.
   struct Course {

@@ -20,6 +20,7 @@ struct Held {
   std::uint32_t thread = 0, vertex = 0;
   Vec3 anchor_T;                     ///< where it is held [mm]
   Eigen::Vector3d force_W{0, 0, 0};  ///< on the thread, of the last step [uN]
+  double before = 0, behind = 0;     ///< of the thread on either side, what this step may draw in [mm]
 };
 
 struct Grasp {

@@ -13,6 +13,8 @@ constexpr double kEaseSpeed = 20.0;       // at which a released vertex may star
 constexpr std::size_t kMostSpheres = 64;  // of an arm
 constexpr int kMostPlaces = 64;           // of jaws on their way in a step
 constexpr double kSliding = 0.5;          // of its bound: a grip that may slide
+constexpr double kDrawnIn = 0.5;          // of what is spared on either side of jaws: drawn in further, it is more
+constexpr double kLikelyDrawn = 2;        // times what a step has drawn in so far
 constexpr double kGripShedding = 0.5;     // a sliding vertex this far outside the faces is no longer held [mm]
 
 }  // namespace
@@ -27,30 +29,76 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
 //
 //   distance of its centreline from an arm's axis  sqrt(radius^2 + z^2) < radius + thread_radius
 //
-// which is so far along a thread that leaves them straight to the side, and further where it leaves them aslant. Jaws
-// that go further in a step than they are wide draw in what of the thread lies between where they were and where they
-// go: looked for on the way between.
+// which is so far along a thread that leaves them straight to the side, and further where it leaves them aslant.
+double World::State::beside_jaws(std::size_t f, const Held& held) const noexcept {
+  const double own = threads[held.thread].model.radius_at(held.vertex), jaw = forceps[f].radius(held.anchor_T.x);
+  return std::sqrt((2 * jaw + own) * own);
+}
+
+// What slides through the faces by this draws in what runs behind it, which was outside when the step began: were it
+// met by the arms there, they would hold it, by any force. @returns whether that is more than was thought
+bool World::State::draw_in(std::size_t f, Held& held, const Vector3d& slid_W, double likely) noexcept {
+  const Thread& t = threads[held.thread];
+  const std::size_t last = t.state.x.size() - 1, i = held.vertex;
+  const std::size_t next = i < last ? i + 1 : t.model.closed ? 0 : last;
+  const std::size_t previous = i > 0 ? i - 1 : t.model.closed ? last : 0;
+  double& side = slid_W.dot(t.state.x[next] - t.state.x[previous]) > 0 ? held.before : held.behind;
+  const double by = slid_W.norm();
+  if (!(by > side + kDrawnIn * beside_jaws(f, held))) return false;
+  side = likely * by;
+  return true;
+}
+
+// Before the step: what slides goes on sliding as it did. Jaws that go further in a step than they are wide draw in
+// what of the thread lies between where they were and where they go, from either side.
+void World::State::foresee_drawn_in() noexcept {
+  for (std::size_t f = 0; f < forceps.size(); ++f)
+    for (Held& h : grasps[f].held) {
+      const Thread& t = threads[h.thread];
+      const Vector3d back = to_eigen(jaws(f) * h.anchor_T) - t.state.x[h.vertex];
+      const double bound = forceps[f].model().grip_force / static_cast<double>(grasps[f].held.size());
+      const bool wide = back.norm() > forceps[f].radius(h.anchor_T.x);
+      h.before = h.behind = wide && (grasps[f].slid || h.force_W.norm() > kSliding * bound) ? back.norm() : 0;
+      if (grasps[f].slid) draw_in(f, h, params.step_s * t.state.v[h.vertex] - back, 1);
+    }
+}
+
+// In the course of it: what loads, clamps and other jaws draw through faces is known only as they do.
+void World::State::spare_drawn_in() noexcept {
+  bool more = false;
+  for (const Thread& t : threads)
+    for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
+      const Constraint& c = constraints[j];
+      if (c.kind != Constraint::Kind::grip || !c.settled) continue;
+      const std::size_t f = c.slot / instrument::kMostHeld;
+      const Vector3d strain = t.state.x[c.vertex] - c.anchor;
+      const double give = c.bound / c.k, most = strain.norm();
+      if (most > give &&
+          draw_in(f, grasps[f].held[c.slot % instrument::kMostHeld], (1 - give / most) * strain, kLikelyDrawn))
+        more = true;
+    }
+  if (more) spare_held();
+}
+
+// Jaws that go further in a step than they are wide are looked for on the way between, too.
 void World::State::spare_held() noexcept {
   spared.clear();
   for (std::size_t f = 0; f < forceps.size(); ++f)
     for (const Held& h : grasps[f].held) {
       const Pose X_TW = inverse(jaws(f));
       const rod::RodModel& model = threads[h.thread].model;
-      const double own = model.radius_at(h.vertex), jaw = forceps[f].radius(h.anchor_T.x);
-      double reach = std::sqrt((2 * jaw + own) * own);
+      const double jaw = forceps[f].radius(h.anchor_T.x);
       // From the jaws as they go to them as they were, seen from the thread, which stays.
-      const Vector3d back = to_eigen(jaws(f) * h.anchor_T) - threads[h.thread].state.x[h.vertex];
+      const Vector3d back = to_eigen(jaws(f) * h.anchor_T) - threads[h.thread].x0[h.vertex];
       const int places = back.norm() > jaw ? std::min(static_cast<int>(std::ceil(back.norm() / jaw)), kMostPlaces) : 0;
-      // What slides through them comes from either side.
-      const double bound = forceps[f].model().grip_force / static_cast<double>(grasps[f].held.size());
-      if (places > 0 && (grasps[f].slid || h.force_W.norm() > kSliding * bound)) reach += back.norm();
       // In edges, also where they are of different lengths.
       const auto edges = [&](bool ahead) {
+        const double reach = beside_jaws(f, h) + (ahead ? h.behind : h.before);
         double count = 0, arc = 0;
         const std::size_t most = model.edges();
         double over = 0;
         const auto between = [&](std::size_t i) {
-          const Vector3d& x = threads[h.thread].state.x[i];
+          const Vector3d& x = threads[h.thread].x0[i];
           for (int k = 0; k <= places; ++k)
             if (forceps[f].overlap(X_TW * from_eigen(k == 0 ? x : x + (static_cast<double>(k) / places) * back),
                                    model.radius_at(i)))

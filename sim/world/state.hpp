@@ -227,7 +227,11 @@ struct World::State {
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
   void keep_beside(std::size_t f, const instrument::Held& left) noexcept;
+  double beside_jaws(std::size_t f, const instrument::Held& held) const noexcept;
+  bool draw_in(std::size_t f, instrument::Held& held, const Eigen::Vector3d& slid_W, double likely) noexcept;
+  void foresee_drawn_in() noexcept;
   void spare_held() noexcept;
+  void spare_drawn_in() noexcept;
   void squeeze(std::size_t f, std::uint32_t thread) noexcept;
   void add_grips(std::uint32_t thread) noexcept;
   void update_grips(StepReport& report) noexcept;

@@ -67,8 +67,9 @@ void World::State::solve_together(StepReport& report, bool as_met) noexcept {
                                      .as_met = as_met};
   const contact::StageWatch watch{
       [](void* context, StepStage stage) noexcept { static_cast<State*>(context)->stage(stage); }, this};
+  const contact::SpareMore more{[](void* context) noexcept { static_cast<State*>(context)->spare_drawn_in(); }, this};
   const contact::CoupledOutcome out =
-      coupled[0].solve(systems.data(), problems.data(), strands.data(), threads.size(), how, *executor, watch);
+      coupled[0].solve(systems.data(), problems.data(), strands.data(), threads.size(), how, *executor, watch, more);
   report.iterations += static_cast<std::uint32_t>(out.iterations);
   report.contact_iterations = static_cast<std::uint32_t>(out.cone_iterations);
   report.contact_residual = out.cone_residual;
@@ -132,6 +133,7 @@ void World::State::solve(StepReport& report) noexcept {
       moves[k][h.vertex] = std::max(moves[k][h.vertex], (h.target - t.x0[h.vertex]).norm());
     for (std::size_t i = 0; i < t.x0.size(); ++i) motion = std::max(motion, moves[k][i]);
   }
+  foresee_drawn_in();
   spare_held();
   const StepReport before = report;
   left_of_motion = 0;

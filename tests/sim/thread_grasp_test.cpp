@@ -226,6 +226,68 @@ TEST(ThreadInJaws, SlideFastWithNoMoreThanTheirGrip) {
     }
 }
 
+// Drawn by its end through jaws that rest, further in a step than what they overlap is long: what comes in between the
+// faces is not met by the arms, and the end bears the grip and the thread's drag, no more and no less.
+TEST(ThreadInJaws, WhatIsDrawnThroughThemBearsTheirGripAtAnySpeed) {
+  constexpr double kGrip = 1e5, kDrag = 0.1, kBehind_mm = 50, kAhead_mm = 10;
+  for (const double step_s : {0.001, 0.005, 0.015})
+    for (const double speed : {20.0, 100.0, 200.0}) {
+      WorldParams p = with_jaws();
+      p.step_s = step_s;
+      p.solver.residual_target = 1e-6;
+      for (ForcepsParams& f : p.forceps) f.grip_force = kGrip;
+      ThreadParams t = nylon({{-kBehind_mm, 0, 0}, {kAhead_mm, 0, 0}}, kTen0, 300, kDrag);
+      t.clamps = {clamp_at(Kind::last, ClampParams::Hold::position)};
+      t.clamps[0].velocity = {speed, 0, 0};
+      p.threads = {t};
+      World world = make_world(p);
+      Hand jaws;
+      // Stretched by the grip, then as far as it slides at most.
+      const double stretched = 1.5 * kAhead_mm * kGrip / t.material.stretch_stiffness;
+      const double expected = kGrip + kDrag * (kBehind_mm + kAhead_mm) * speed;
+      int slides = 0;
+      for (double gone = 0; gone < 20 || slides < 4; gone += speed * step_s) {
+        const StepReport r = jaws.step(world, {0, 0, -1}, 0);
+        EXPECT_EQ(r.releases, 0u);
+        const double pull = world.clamps()[0].force.x;
+        EXPECT_LT(pull, expected + 1e-3 * kGrip) << gone << " mm, " << speed << " mm/s, " << step_s << " s";
+        if (gone < stretched) continue;
+        ++slides;
+        EXPECT_FALSE(r.flags & step_not_converged) << gone << " mm, " << speed << " mm/s, " << step_s << " s";
+        // A vertex that comes in between the faces has not gone by the give of the pads yet.
+        EXPECT_NEAR(pull, expected, 0.01 * kGrip) << gone << " mm, " << speed << " mm/s, " << step_s << " s";
+      }
+    }
+}
+
+// A load of more than the grip draws it through as fast as drag lets it go, by any step.
+TEST(ThreadInJaws, WhatALoadDrawsThroughThemGoesAsFastAsItsDragLetsIt) {
+  constexpr double kGrip = 1e5, kLoad = 1.3e5, kDrag = 5, kLength_mm = 40, kSegments = 200;
+  for (const double step_s : {0.001, 0.005, 0.015}) {
+    WorldParams p = with_jaws();
+    p.step_s = step_s;
+    for (ForcepsParams& f : p.forceps) f.grip_force = kGrip;
+    ThreadParams t = nylon({{10 - kLength_mm, 0, 0}, {10, 0, 0}}, kTen0, kSegments, kDrag);
+    t.forces = {force_at(Kind::last, {kLoad, 0, 0}, 0.06)};
+    p.threads = {t};
+    World world = make_world(p);
+    Hand jaws;
+    std::vector<Vec3> before = world.shape(0).x;
+    const double expected = (kLoad - kGrip) / (kDrag * kLength_mm);
+    for (double now = 0; now < 0.18; now += step_s) {
+      const StepReport r = jaws.step(world, {0, 0, -1}, 0);
+      const std::vector<Vec3> x = world.shape(0).x;
+      double mean = 0;
+      for (std::size_t i = 0; i < x.size(); ++i)
+        mean += (x[i].x - before[i].x) / step_s * (i == 0 || i + 1 == x.size() ? 0.5 : 1) / kSegments;
+      before = x;
+      if (now < 0.09) continue;
+      EXPECT_FALSE(r.flags & step_not_converged) << now << " s by " << step_s;
+      EXPECT_NEAR(mean, expected, 1e-3 * expected) << now << " s by " << step_s;
+    }
+  }
+}
+
 // A thread that flies between closing jaws: nothing of it ever goes faster than it flew, it gains no energy.
 TEST(ThreadInJaws, GraspedInFlightItIsNotJerked) {
   for (const double diameter : {kTen0, 0.1})
