@@ -15,11 +15,12 @@ using namespace lanes;
 /// Rows of the normal matrix: the unknowns' x y r sxx sxy syy A gx gy gd, and kx ky kz where there is a dark side;
 /// where there is none, a parameter that is only asked what it would be; last the residual.
 struct Layout {
-  std::size_t unknowns, rows;  // whole blocks of Gram
+  std::size_t unknowns, rows;  // whole blocks of three, as Gram adds them up
   std::size_t residual() const { return rows - 1; }
 };
 constexpr std::size_t kAsked = 10, kShade = 10, kMostRows = 15;
 constexpr Layout kSmooth{10, 12}, kShaded{13, 15};
+static_assert(kSmooth.rows % 3 == 0 && kShaded.rows % 3 == 0 && kShaded.rows == kMostRows);
 using Rows = std::array<Lane, kMostRows>;
 constexpr std::size_t kGroups = kFitPixels / kLanes;
 constexpr float kMedianSquare = 0.455F;          // of a normal deviate

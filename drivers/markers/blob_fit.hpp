@@ -11,9 +11,9 @@
 ///  * A matte surface that turns away from a small lamp l gets none of it: a + b max(0, n . l), where n = (X, Y, D) is
 ///    its normal. That is a + (b n . l + |b n . l|) / 2: k is b l / 2, and g is the same, give or take other lamps.
 ///  * Unknown: c, r, S, A, g, ten numbers, and k, by Gauss-Newton on sum psi(t^2), t^2 = (s - m)^2 / (v0 + v1 m +
-///  floor), s the
-///    pixel's share of the marker's colour. psi goes flat beyond some sigmas: a white reflection or what covers the
-///    disc has no say. Pixels known to be foreign are left out, so that an arc is fitted as an arc.
+///    floor), s the pixel's share of the marker's colour. psi goes flat beyond some sigmas: a white reflection or what
+///    covers the disc has no say. Pixels known to be foreign are left out, so that an arc is fitted as an arc. What is
+///    at full scale counts as at least so bright.
 ///  * Covariance of c: its block of the inverse normal matrix. For a whole disc in Gaussian noise that is the
 ///    Cramer-Rao bound; with part of the rim gone it grows as the remaining arc tells less.
 ///
