@@ -122,10 +122,16 @@ std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& param
 
 std::vector<std::string> thread_names(const world::World& world) {
   std::vector<std::string> given, out;
-  for (std::size_t k = 0; k < world.thread_count(); ++k) {
-    given.push_back(world.measure(k, false).name);
-    const auto before = std::count(given.begin(), given.end() - 1, given.back());
-    out.push_back(before == 0 ? given.back() : fmt::format("{}#{}", given.back(), before + 1));
+  for (std::size_t k = 0; k < world.thread_count(); ++k) given.push_back(world.measure(k, false).name);
+  const auto taken = [](const std::vector<std::string>& names, std::size_t count, const std::string& name) {
+    const auto end = names.begin() + static_cast<std::ptrdiff_t>(count);
+    return std::find(names.begin(), end, name) != end;
+  };
+  for (std::size_t k = 0; k < given.size(); ++k) {
+    std::string name = given[k];
+    for (int number = 2; taken(out, k, name) || (name != given[k] && taken(given, given.size(), name)); ++number)
+      name = fmt::format("{}#{}", given[k], number);
+    out.push_back(std::move(name));
   }
   return out;
 }

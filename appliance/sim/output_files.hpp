@@ -55,7 +55,8 @@ class StreamedFile {
 std::string place_name(const world::Place& place);
 /// Every clamp in the order of World::clamps().
 std::vector<const world::ClampParams*> clamps_of(const world::WorldParams& params);
-/// The pieces of a thread that was cut share its name; the later ones become NAME#2, NAME#3, ...
+/// The pieces of a thread that was cut share its name; the later ones become NAME#2, NAME#3, ..., as far as no thread
+/// has that name.
 std::vector<std::string> thread_names(const world::World& world);
 /// Quoted where a comma, a quote or a line break asks for it.
 std::string csv_field(std::string_view text);

@@ -281,6 +281,25 @@ TEST_F(SimVerb, TellsHowMuchThreadRanThroughAHoleAndHowTautItWas) {
     EXPECT_NEAR(after[k]["vertices_passed"].get<double>(), holes[k]["vertices_passed"].get<double>(), 3) << k;
 }
 
+TEST_F(SimVerb, PiecesOfACutThreadHaveNamesOfTheirOwn) {
+  const std::string three = R"(duration_s = 0.02
+[[thread]]
+name = "a"
+points_mm = [[0, 0, 0], [10, 0, 0]]
+[[thread]]
+name = "a#2"
+points_mm = [[0, 5, 0], [10, 5, 0]]
+[[cut]]
+thread = "a"
+s_mm = 5
+time_s = 0.01
+)";
+  const json summary = json::parse(sim(scenario(three) + " --json").out);
+  std::set<std::string> names;
+  for (const json& thread : summary["threads"]) names.insert(thread["name"]);
+  EXPECT_EQ(names, (std::set<std::string>{"a", "a#2", "a#3"}));
+}
+
 TEST_F(SimVerb, TheSameScenarioGivesTheSameBits) {
   const std::string first = out() + "1", second = out() + "2";
   ASSERT_EQ(sim(scenario() + " --out " + first).exit_code, 0);
