@@ -22,7 +22,8 @@
 ///   H = R A0^-1 R^T / sigma + W M W^T        W: the last moves and what they changed, M: 2m x 2m
 ///
 /// Alone (step_alone), every move lowers Phi by backtracking, so no step is unstable, converged or not. With contact
-/// (sim/contact/soft_body.hpp) moves are made as they are proven safe, and sigma grows where they do not lower Phi.
+/// (sim/contact/soft_body.hpp) moves are made as they are proven safe, sigma grows where they do not lower Phi, and
+/// renew() puts the Hessian of where it is in the place of A0.
 /// What is left over is the residual, and the next step goes on from there.
 #include <Eigen/Core>
 #include <memory>
