@@ -43,8 +43,8 @@ class SoftBody {
   /// Begins a step of dt [s] with what is now as its start. @rt this and all below: no allocation
   virtual void begin(double dt) noexcept = 0;
   virtual void linearise() noexcept = 0;
-  /// What stands for A has led nowhere: a better one, of where the body is now. @param again although it had one in this
-  /// step @pre linearise(), not yet solve()
+  /// What stands for A has led nowhere: a better one, of where the body is now. @pre linearise(), not yet solve()
+  /// @param again although it had one in this step
   virtual void renew([[maybe_unused]] bool again) noexcept {}
   virtual void push(std::uint32_t node, const Vector3d& force) noexcept = 0;  ///< W [uN]
   virtual void solve() noexcept = 0;

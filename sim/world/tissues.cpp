@@ -476,8 +476,8 @@ World::State::TissueMotion World::State::motion_of_joined(std::uint32_t first) n
 }
 
 // A step that did not converge may throw what nothing holds.
-// @returns the part of it that gives no tissue more kinetic energy than gravity, contacts and its own deformation had for
-// it; of tissue that nothing bears, only as far as limit_tissue_energy() cannot, which leaves it its momentum
+// @returns the part of it that gives no tissue more kinetic energy than gravity, contacts and its own deformation had
+// for it; of tissue that nothing bears, only as far as limit_tissue_energy() cannot, which leaves it its momentum
 double World::State::thrown_by_energy() noexcept {
   double part = 1;
   for (std::uint32_t k = 0; k < tissues.size(); ++k) {
