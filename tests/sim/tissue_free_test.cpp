@@ -110,8 +110,8 @@ TEST(FreeTissue, WhatMeetsKeepsItsMomentumAndGainsNoEnergy) {
       }
 }
 
-/// A block of 2 x 2 x 1 mm that falls on its edge by 1 mm lies flat in the end, whatever the step and however stiff, and
-/// is nowhere thrown: its centre went down by 3.5 mm, and by where it tips over to the side.
+/// A block of 2 x 2 x 1 mm that falls on its edge by 1 mm lies flat in the end, whatever the step and however stiff,
+/// and is nowhere thrown: its centre went down by 3.5 mm, and by where it tips over to the side.
 TEST(FreeTissue, ABlockThatFallsOnItsEdgeLiesDown) {
   for (const double young : {3e5, 5e6})
     for (const double step : {0.001, 0.002, 0.005, 0.015}) {
@@ -155,7 +155,8 @@ TEST(FreeTissue, AStiffBallOnAnInclineIsNotThrown) {
         const bool even = ((x ^ y ^ z) & 1) == 0;
         const std::uint32_t a = x, b = even ? y : z, c = even ? z : y;
         const std::uint32_t ab = middle(a, b), bc = middle(b, c), ca = middle(c, a);
-        for (const auto& t : {std::array{a, ab, ca}, std::array{b, bc, ab}, std::array{c, ca, bc}, std::array{ab, bc, ca}})
+        for (const auto& t :
+             {std::array{a, ab, ca}, std::array{b, bc, ab}, std::array{c, ca, bc}, std::array{ab, bc, ca}})
           ball.triangles.push_back(t);
       }
   ball.young_pa = 2e7;
@@ -175,8 +176,8 @@ TEST(FreeTissue, AStiffBallOnAnInclineIsNotThrown) {
   EXPECT_LT(world.measure_tissue(0).displacement_mm, 12);
 }
 
-/// Its axis leans by 66.5 degrees, so that its centre of mass is 0.3 mm beside its rim: it stood so for good in steps of
-/// 10 and 15 ms. In steps of 0.5 ms it comes to lie 4.87 mm from where it was, in steps of 5 ms 4.93.
+/// Its axis leans by 66.5 degrees, so that its centre of mass is 0.3 mm beside its rim: it stood so for good in steps
+/// of 10 and 15 ms. In steps of 0.5 ms it comes to lie 4.87 mm from where it was, in steps of 5 ms 4.93.
 TEST(FreeTissue, AVesselThatLeansBeyondItsRimFallsOver) {
   for (const double step : {0.010, 0.015}) {
     TissueParams vessel;
