@@ -31,10 +31,11 @@ struct Moment {
 struct Place {
   double d = 0, bend = 0;
 };
-Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, double within) {
+Place nearest_place(const Strand& strand, std::size_t i, const Moment& moment, double within, double most_cut,
+                    double hold) {
   const auto rises = [&](double d) {
-    const CurvePoint c = curve_at(strand, static_cast<double>(i) + d);
-    return moment.nearest(c.p, within).normal.dot(c.d1) + kPlaceHold * strand.radius * d;
+    const CurvePoint c = curve_at(strand, static_cast<double>(i) + d, most_cut);
+    return moment.nearest(c.p, within).normal.dot(c.d1) + hold * d;
   };
   const auto at = [&](double d) -> Place {
     return {d, std::max(0.0, (rises(d + kAside) - rises(d - kAside)) / (2 * kAside))};
@@ -135,7 +136,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         if (body.box_distance(low, high) > near) continue;
         if (bodies.spared && passes(*bodies.spared, k, b, i - 0.5, i + 0.5)) continue;
         const double within = near + (high - low).norm();
-        const Obstacle::Surface first = moment.nearest(curve_at(s, i).p, within);
+        Obstacle::Surface first = moment.nearest(curve_at(s, i).p, within);
         if (first.distance >= within) continue;
 
         StrandContact at;
@@ -144,9 +145,18 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         while (next < before_.size() && contact::before(before_[next], at, i)) ++next;
         const StrandContact* const was =
             next < before_.size() && same(before_[next], at, i) ? &before_[next].contact : nullptr;
-        const Place place = first.distance > 0 ? nearest_place(s, i, moment, within) : Place{};
+        const Vector3d& side = was && first.distance <= 0 ? was->normal : first.normal;
+        const double inwards = -side.dot(previous - 2 * x + following), apart = body.half_thickness() + s.radius_of(i);
+        double hold = kPlaceHold * s.radius;
+        if (inwards > 0) {
+          at.most_cut = kMostCut * apart;
+          hold = std::min(hold + kBumpHold * inwards * inwards / apart, kMostHold * s.radius);
+          first = moment.nearest(curve_at(s, i, at.most_cut).p, within);
+        }
+        const auto curve = [&](double d) { return curve_at(s, i + d, at.most_cut).p; };
+        const Place place = first.distance > 0 ? nearest_place(s, i, moment, within, at.most_cut, hold) : Place{};
         double d = place.d;
-        Obstacle::Surface surface = d != 0 ? moment.nearest(curve_at(s, i + d).p, within) : first;
+        Obstacle::Surface surface = d != 0 ? moment.nearest(curve(d), within) : first;
         const bool is_inside = surface.distance <= 0;
         bool is_out_again = false;
         // Round the tip of a tool only where what it was would push it elsewhere.
@@ -156,7 +166,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
           if (is_out_again) {
             d = nearest->d;
             surface = nearest->surface;
-            surface.distance = surface.normal.dot(curve_at(s, i + d).p - surface.point);
+            surface.distance = surface.normal.dot(curve(d) - surface.point);
           }
         }
         at.normal = was && is_inside && !is_out_again ? was->normal : surface.normal;
@@ -169,8 +179,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         const double last = static_cast<double>(s.edges() - 1), edge = std::min(std::floor(u), last);
         at.gap = surface.distance - s.radius_at(static_cast<std::size_t>(edge), u - edge);
         if (b >= bodies.tools)
-          push_along_plane(bodies, body, curve_at(s, i + d).p, s.radius_at(static_cast<std::size_t>(edge), u - edge),
-                           at);
+          push_along_plane(bodies, body, curve(d), s.radius_at(static_cast<std::size_t>(edge), u - edge), at);
         if (at.gap > reach) continue;
         if (contacts_.size() == most_) {
           ++lost;
@@ -178,7 +187,7 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         }
         at.pair.edge_a = static_cast<std::uint32_t>(edge);
         at.sa = u - edge;
-        contacts_.push_back({at, i, 0, 0, place.bend});
+        contacts_.push_back({at, i, 0, 0, place.bend, hold});
       }
     }
   }

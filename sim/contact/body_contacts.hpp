@@ -4,11 +4,12 @@
 /// Contact is on the smooth centreline (smooth_curve.hpp): every vertex has half an edge of it on either side, and one
 /// contact where that piece is nearest to the body,
 ///
-///   u = i + d,  |d| <= 1/2,   distance(u) + kPlaceHold/2 radius d^2 least                      (d in edges)
+///   u = i + d,  |d| <= 1/2,   distance(u) + hold/2 d^2 least                                   (d in edges)
 ///
 /// so that a sharp body (a wire) is met where it is, while a thread that lies along a body, where all places are
-/// equally near, keeps its contacts evenly at its vertices. What is given away by the second term is at most
-/// kPlaceHold/32 of the radius.
+/// equally near, keeps its contacts evenly at its vertices. Round a circle of radius R in edges that turn by x all are
+/// not: the curve's distance from the middle is R x^4/128 more at vertices than at edges. So the hold is kPlaceHold of
+/// the strand's radius and kBumpHold of R x^4, kMostHold of the radius at most; what is given away by it is a 32nd of it.
 ///
 /// All is said of one moment of the step: bodies are as far on their way as the strands (Bodies::at). The normal is the
 /// gradient of the distance; a place that has come inside the solid keeps the normal that it had, but of a cone takes
@@ -33,6 +34,7 @@ struct BodyContact {
   /// How much the slope n . dc/du changes along the curve where the contact is; the place moves by minus what the slope
   /// changes over this. 0: it stays [mm / edge^2]
   double bend = 0;
+  double hold = 0;  ///< of a body: what of that draws the place to its vertex [mm / edge^2]
 };
 
 /// A contact's force, turned with its normal; none where that has changed its side.

@@ -50,8 +50,7 @@ Vector3d CoupledStep::body_moved(const StrandContact& c, const Row& row, bool ah
   const std::size_t tool = tool_of(c, row);
   if (tool == kNoTool) return part * body.moved();
   const Strand& s = strands_[c.pair.strand_a];
-  return part * body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at) +
-         (ahead ? tools_.gives(tool) : tools_.gave(tool));
+  return part * body.moved(place_of(s.x, s, c), bodies_.at) + (ahead ? tools_.gives(tool) : tools_.gave(tool));
 }
 
 // Of the place of a contact on a soft body, or on what tissue meets: by its last step(), or since the step began.
@@ -416,9 +415,9 @@ void CoupledStep::stiffen_places(const Given& given) const noexcept {
     const double pressed = c.normal.dot(c.force);
     if (!(pressed > 0) || !(b.bend > 0)) return;
     const Strand& s = strands[c.pair.strand_a];
-    const double hold = bodies_.body[c.pair.edge_b]->surface() ? kFaceHold : kPlaceHold;
-    const double sharp = std::max(0.0, 1 - hold * s.radius / b.bend);
-    const Blend slope = slope_at(s, c.pair.edge_a, c.sa);
+    const double hold = bodies_.body[c.pair.edge_b]->surface() ? kFaceHold * s.radius : b.hold;
+    const double sharp = std::max(0.0, 1 - hold / b.bend);
+    const Blend slope = slope_at(s, c.pair.edge_a, c.sa, c.most_cut);
     systems[c.pair.strand_a].stiffen(slope.vertex, slope.weight, std::sqrt(sharp * pressed / b.bend) * c.normal);
   };
   for (const StrandContact& c : contacts_.contacts()) {

@@ -177,8 +177,8 @@ int CoupledStep::body_parts(const Given& given, double most_move) const noexcept
     const Strand& s = given.strands[c.pair.strand_a];
     if (!(body.travel() > 0)) return;
     const Vector3d* const v = given.problems[c.pair.strand_a].state->v.data();
-    meets(c, body.moved(place_on(s.x, s, c.pair.edge_a, c.sa), bodies_.at),
-          given.settings.step.dt * place_on(v, s, c.pair.edge_a, c.sa), body.half_thickness() + s.least_radius());
+    meets(c, body.moved(place_of(s.x, s, c), bodies_.at), given.settings.step.dt * place_of(v, s, c),
+          body.half_thickness() + s.least_radius());
   });
   if (tools_.furthest() > 0)
     for (const BodyContact& b : tools_.contacts())

@@ -11,6 +11,12 @@
 /// other where the polylines, by which clearance and audit go, do not. So no corner is cut by more than kMostCut. It
 /// changes nothing where edges of half a diameter bend by less than 106 degrees.
 ///
+/// A rigid body that a strand bends round is further off than another strand, and its corners may be cut by as much
+/// more (StrandContact::most_cut). With little but the middles of its edges on the curve a thread lies round a body of
+/// radius R as a polygon. Of those that touch it with all edges, which turn by x = h/R, the one with all corners alike
+/// is shorter than the one with every other corner on the body by x^2/4 of itself, and half an edge on it is the other
+/// way round: nothing but a large pull turns that.
+///
 /// Places are written as on the polyline, (edge, s): parameter edge + s. An open strand ends at its end vertices, where
 /// the curve is straight (its first control point mirrored in the end).
 #include <Eigen/Geometry>
@@ -30,9 +36,10 @@ struct Blend {
 inline constexpr double kMostCut = 0.2;  ///< of the radius, that the curve runs past a vertex at most
 
 /// Over what part of both half edges the corner between them is rounded: all, or less where that would cut it by more
-/// than kMostCut. The curve then goes along the edges in between.
-inline double rounding_at(const Vector3d& before, const Vector3d& at, const Vector3d& behind, double radius) noexcept {
-  const double bend = (before - 2 * at + behind).squaredNorm(), most = 8 * kMostCut * radius;
+/// than kMostCut, or `most_cut` where that is more [mm]. The curve then goes along the edges in between.
+inline double rounding_at(const Vector3d& before, const Vector3d& at, const Vector3d& behind, double radius,
+                          double most_cut = 0) noexcept {
+  const double bend = (before - 2 * at + behind).squaredNorm(), most = 8 * std::max(kMostCut * radius, most_cut);
   return bend > most * most ? most / std::sqrt(bend) : 1;
 }
 
@@ -48,12 +55,12 @@ inline Blend blend_at(std::size_t vertices, bool closed, std::size_t edge, doubl
   return {{i == 0 ? n - 1 : i - 1, i, i + 1 == n ? 0 : i + 1}, {before, at, behind}};
 }
 
-/// Likewise of a strand as it lies: with its corners cut by no more than kMostCut.
-inline Blend blend_at(const Strand& strand, std::size_t edge, double s) noexcept {
+/// Likewise of a strand as it lies: with its corners cut by no more than kMostCut, or `most_cut` [mm].
+inline Blend blend_at(const Strand& strand, std::size_t edge, double s, double most_cut = 0) noexcept {
   Blend b = blend_at(strand.vertices, strand.closed, edge, s);
   if (b.weight[2] == 0 && b.vertex[2] != b.vertex[1] + 1) return b;  // the end of an open strand
-  const double w =
-      rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius_of(b.vertex[1]));
+  const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]],
+                               strand.radius_of(b.vertex[1]), most_cut);
   if (w == 1) return b;
   const double from = s < 0.5 ? s : s - 1, t = from / w + 0.5;  // from the vertex; along what is rounded
   b.weight[0] = t <= 0 ? -from : t < 1 ? 0.5 * w * (1 - t) * (1 - t) : 0;
@@ -63,14 +70,14 @@ inline Blend blend_at(const Strand& strand, std::size_t edge, double s) noexcept
 }
 
 /// Its derivative along the curve, in edges: weights that add up to zero, at the vertices of blend_at().
-inline Blend slope_at(const Strand& strand, std::size_t edge, double s) noexcept {
+inline Blend slope_at(const Strand& strand, std::size_t edge, double s, double most_cut = 0) noexcept {
   Blend b = blend_at(strand.vertices, strand.closed, edge, s);
   const std::size_t n = strand.vertices, i = s < 0.5 ? edge : edge + 1 == n ? 0 : edge + 1;
   double t = s < 0.5 ? s + 0.5 : s - 0.5;
   const bool begins = !strand.closed && i == 0, ends = !strand.closed && i + 1 == n;
   if (!begins && !ends) {
-    const double w =
-        rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]], strand.radius_of(b.vertex[1]));
+    const double w = rounding_at(strand.x[b.vertex[0]], strand.x[b.vertex[1]], strand.x[b.vertex[2]],
+                                 strand.radius_of(b.vertex[1]), most_cut);
     if (w < 1) t = std::clamp((t - 0.5) / w + 0.5, 0.0, 1.0);
   }
   const double before = t - 1, at = 1 - 2 * t, behind = t;
@@ -85,7 +92,7 @@ inline Blend slope_at(const Strand& strand, std::size_t edge, double s) noexcept
 
 /// Of a contact's place on one of its strands.
 inline Blend blend_of(const StrandContact& c, const Strand& strand, std::size_t edge, double s) noexcept {
-  if (c.kind != StrandContact::Kind::stop) return blend_at(strand, edge, s);
+  if (c.kind != StrandContact::Kind::stop) return blend_at(strand, edge, s, c.most_cut);
   const auto e = static_cast<std::uint32_t>(edge), next = static_cast<std::uint32_t>(strand.next(edge));
   return {{e, next, next}, {1 - s, s, 0}};
 }
@@ -96,13 +103,20 @@ inline Vector3d place_on(const Vector3d* x, const Strand& strand, std::size_t ed
   return b.weight[0] * x[b.vertex[0]] + b.weight[1] * x[b.vertex[1]] + b.weight[2] * x[b.vertex[2]];
 }
 
+/// Likewise of a contact's place on its strand a.
+inline Vector3d place_of(const Vector3d* x, const Strand& strand, const StrandContact& c) noexcept {
+  const Blend b = blend_of(c, strand, c.pair.edge_a, c.sa);
+  return b.weight[0] * x[b.vertex[0]] + b.weight[1] * x[b.vertex[1]] + b.weight[2] * x[b.vertex[2]];
+}
+
 /// The curve at one parameter: place, first and second derivative.
 struct CurvePoint {
   Vector3d p, d1, d2;
 };
 
 /// @param u parameter; of an open strand in [0, vertices - 1], of a closed one taken modulo its edges
-inline CurvePoint curve_at(const Strand& strand, double u) noexcept {
+/// @param most_cut as of rounding_at()
+inline CurvePoint curve_at(const Strand& strand, double u, double most_cut = 0) noexcept {
   const auto n = static_cast<long>(strand.vertices);
   const double whole = std::floor(u + 0.5);
   const double t = u + 0.5 - whole;
@@ -120,8 +134,9 @@ inline CurvePoint curve_at(const Strand& strand, double u) noexcept {
   at = strand.x + i;
   const Vector3d out = behind ? (*behind - *at).eval() : (*at - *before).eval();
   const Vector3d in = before ? (*at - *before).eval() : out;
-  const double w =
-      before && behind ? rounding_at(*before, *at, *behind, strand.radius_of(static_cast<std::size_t>(i))) : 1;
+  const double w = before && behind
+                       ? rounding_at(*before, *at, *behind, strand.radius_of(static_cast<std::size_t>(i)), most_cut)
+                       : 1;
   if (w < 1) {
     const double from = t - 0.5, part = from / w + 0.5;
     const Vector3d& along = from < 0 ? in : out;

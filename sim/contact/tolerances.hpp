@@ -37,7 +37,9 @@ inline constexpr double kMeritNoise = 1e-13;  ///< relative rounding of a sum of
 inline constexpr int kMostHalvings = 30;      ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration that was cut off, to its rest length
 inline constexpr double kMostGrowth = 1.02;   ///< ... or, where that was more before the step, to what it was
-inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2]
+inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2], ...
+inline constexpr double kBumpHold = 0.25;     ///< ... and what the curve's own bumps ask for, ...
+inline constexpr double kMostHold = 0.5;      ///< ... up to so much [radius / edge^2]
 inline constexpr double kFaceHold = 0.5;      ///< likewise one with a face of a soft body
 /// Of its thickness and a thread's, that a body moves in one linearisation against what it meets; an arm against
 /// tissue, of its least radius.

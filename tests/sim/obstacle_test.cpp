@@ -924,5 +924,32 @@ TEST(Capstan, WithoutFrictionAThreadSlidesAsFastAsItsDragLetsIt) {
   }
 }
 
+// Edges of 4 to 8 diameters, which turn by 0.2 to 0.4 rad from one to the next round the post. Where their corners were
+// cut by a fifth of the radius alone, the thread lay round it as a polygon that only a large pull turns (0.1 mm/s).
+TEST(Capstan, EdgesThatAreLongBesideTheThreadDoNotCatchOnAThinPost) {
+  for (const auto& [radius_mm, segment_mm] : {std::pair(0.25, 0.1), {0.5, 0.2}, {1.0, 0.2}}) {
+    Capstan c;
+    c.friction = 0;
+    c.cylinder_mm = radius_mm;
+    c.diameter_mm = 0.025;
+    c.segment_mm = segment_mm;
+    c.load = 2e4;
+    c.drag = 1;
+    c.step_s = 1e-3;
+    WorldParams p = c.scene();
+    ThreadParams& t = p.threads[0];
+    const Vec3 held = t.clamps[0].velocity;
+    t.clamps.clear();
+    t.forces.push_back(force_at(Place::Kind::last, 1.05 * c.load / norm(held) * held, 0));
+    World world = make_world(p);
+    for (int k = 0; k < 120; ++k) world.step({});
+    const auto end = [&] { return world.shape(0).x.back(); };
+    const Vec3 from = end();
+    for (int k = 0; k < 20; ++k) world.step({});
+    const double length = world.shape(0).s_mm.back();
+    EXPECT_NEAR(norm(end() - from) / (20 * c.step_s) * c.drag * length / (0.05 * c.load), 1, 0.1) << radius_mm;
+  }
+}
+
 }  // namespace
 }  // namespace ligature::world
