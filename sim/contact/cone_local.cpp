@@ -115,7 +115,7 @@ ConeState LocalCone::solve_along_stick(const double* q, double* r) const noexcep
 
 void LocalCone::project(double* r) const noexcept {
   const double t = length(r[1], r[2]);
-  if (wn > 0 && t <= mu * r[0]) return;
+  if (wn > 0 && r[0] >= 0 && t <= mu * r[0]) return;
   if (!(wn > 0) || mu * t <= -r[0]) {
     r[0] = r[1] = r[2] = 0;
     return;

@@ -42,6 +42,18 @@ void expect_in_cone(const StoredConeProblem& p, const std::vector<double>& r) {
   }
 }
 
+/// Across which nothing acts: the tangents are zero exactly then.
+TEST(ConeProblem, AContactWithoutFrictionHoldsNothingTogether) {
+  const double block[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+  LocalCone contact;
+  contact.prepare(block, 3, 0);
+  double pulls[3] = {-1, 0, 0}, presses[3] = {1, 0, 0};
+  contact.project(pulls);
+  contact.project(presses);
+  EXPECT_EQ(pulls[0], 0);
+  EXPECT_EQ(presses[0], 1);
+}
+
 TEST(ConeProblem, EveryMethodStaysInTheConeAtAnyBound) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     StoredConeProblem p = cases::any(15, seed % 3 == 0 ? 20 : 60, 4, 2.0, seed);
