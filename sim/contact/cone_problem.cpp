@@ -313,13 +313,25 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
   const int cost = 1 + static_cast<int>(3 * count / kUnknownsPerRound);
   const int last = settings.newton ? 2 * cost + kLastSweeps : kLastSweeps;
   if (count > 1 && count <= splitting_.most() && done + cost + last < settings.iterations) {
-    splitting_.start(problem, contact_.data(), taken_.data(), count);
+    splitting_.start(problem, contact_.data(), taken_.data(), count, settings.bodies);
     done += cost;
     kept_at = done;
-    while (done + last < settings.iterations && done - kept_at < kMostRoundsInVain && !over()) {
-      splitting_.round(problem, contact_.data(), r, u_.data());
-      ++done;
-      look();
+    const auto split = [&](int most_in_vain) {
+      while (done + last < settings.iterations && done - kept_at < most_in_vain && !over()) {
+        splitting_.round(problem, contact_.data(), r, u_.data());
+        ++done;
+        look();
+      }
+    };
+    split(kMostRoundsInVain);
+    // A body that floats leaves contacts open where the splitting began so, for as good as ever: from nothing it
+    // presses all of them, and is soon beyond what it was begun with, but not within rounds in vain.
+    if (settings.bodies > 0 && !over()) {
+      splitting_.begin();
+      std::fill_n(r, n, 0.0);
+      std::copy_n(problem.q, n, u_.data());
+      kept_at = done;
+      split(settings.iterations);
     }
     back();
     if (!over()) finish(settings.iterations - done - kLastSweeps);

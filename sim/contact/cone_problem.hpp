@@ -47,9 +47,12 @@ struct ConeSettings {
   /// next to nothing, W is so soft that a residual of 1e-7 still leaves penetrations of many radii
   double motion_target = std::numeric_limits<double>::infinity();
   /// standard: Newton's method where the start is near. It finds forces where W has no inverse, too, and then large
-  /// ones: in a tight knot, whose strands hold each other, they misled the next linearisation while places of contacts ran
-  /// (strand_contacts.hpp).
+  /// ones: in a tight knot, whose strands hold each other, they misled the next linearisation while places of contacts
+  /// ran (strand_contacts.hpp).
   bool newton = false;
+  /// standard: soft bodies, where many contacts are most of them theirs with rigid ones. More vertices touch than move
+  /// on their own, so that W has no inverse and Newton's method finds nothing: the splitting is all there is. 0: none
+  std::size_t bodies = 0;
   /// With Newton's method: iterations of the interior-point method, where nothing else does; each a factorisation, and
   /// besides those above. 0 = none.
   int interior = 30;

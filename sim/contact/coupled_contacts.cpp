@@ -291,6 +291,12 @@ ConeSettings CoupledStep::cone_settings(const Given& given, double diameter, con
   // Of tissues flung at each other or drawn together fewer steps converge with the interior-point method.
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
+  const auto on_wall = [&](const Row& row) { return row.of == Row::Of::tissue && on_rigid(contact_of(row)); };
+  if (cone.method == ConeMethod::standard && rows_.size() > kFewOnWalls &&
+      2 * std::count_if(rows_.begin(), rows_.end(), on_wall) > static_cast<std::ptrdiff_t>(rows_.size())) {
+    visit_soft([&](const SoftBody&) { ++cone.bodies; });
+    cone.iterations += static_cast<int>(kRoundsOnWalls * static_cast<double>(rows_.size()));
+  }
   // Wound round a body many contacts slide as one, held by the thread's drag alone: nothing else solves that.
   if (std::all_of(rows_.begin(), rows_.end(), [&](const Row& row) {
         return row.of == Row::Of::body || (row.of == Row::Of::mesh && is_rigid(contact_of(row)));

@@ -110,6 +110,9 @@ inline constexpr int kSweptAlone = 2;     ///< between strands alone: linearisat
 inline constexpr double kSettled = 1e-4;  ///< ... unless no more than this part of the load is out of balance ...
 inline constexpr std::size_t kFewContacts = 20;        ///< ... in a problem that is solved in no time
 inline constexpr std::size_t kInteriorOnBodies = 256;  ///< contacts, of the interior-point method, all with bodies
+inline constexpr std::size_t kFewOnWalls = 48;         ///< contacts, most of tissue on rigid bodies: above, ...
+/// ... rounds a contact, besides those of any problem: what its factorisations cost, which would leave none of them.
+inline constexpr double kRoundsOnWalls = 0.5;
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]

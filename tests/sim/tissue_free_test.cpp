@@ -5,6 +5,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <memory>
 
 #include "sim/base/units.hpp"
@@ -174,6 +175,101 @@ TEST(FreeTissue, AStiffBallOnAnInclineIsNotThrown) {
   // Its middle by g sin t at most, what is on its rim by twice that.
   EXPECT_LT(fastest, 2 * 9810 * std::sin(slope) * 0.1);
   EXPECT_LT(world.measure_tissue(0).displacement_mm, 12);
+}
+
+/// A bench, and a plane 0.04 mm above the block that comes down on it with 1 mm/s.
+WorldParams press(const TissueParams& block, double friction) {
+  WorldParams p = fall(0.005, block);
+  p.gravity = {0, 0, 0};
+  p.solver.residual_target = 1e-6;
+  p.friction.tissue_tool = friction;
+  p.threads = {nylon({{30, 0, 0.5}, {31, 0, 0.5}}, 0.1, 10)};
+  p.threads[0].clamps = {clamp_at(Place::Kind::first, ClampParams::Hold::position)};
+  ObstacleParams top;
+  top.name = "top";
+  top.point = {0, 0, 1.04};
+  top.normal = {0, 0, -1};
+  top.velocity = {0, 0, -1};
+  p.obstacles.push_back(top);
+  return p;
+}
+
+TissueParams block_of(double across, double element, double poisson) {
+  TissueParams block = cube({0, 0, 0.02});
+  for (Vec3& v : block.vertices) v = {across * v.x, across * v.y, v.z};
+  block.element_mm = block.wall_mm = element;
+  block.poisson = poisson;
+  block.drag_per_s = TissueParams{}.drag_per_s, block.relaxation_s = TissueParams{}.relaxation_s;
+  return block;
+}
+
+/// A box of so many squares a side, each in two triangles.
+TissueParams block_of_squares(int across, int high, double poisson) {
+  TissueParams block = block_of(1, 1.0 / high + 0.01, poisson);
+  block.vertices.clear(), block.triangles.clear();
+  std::map<std::array<int, 3>, std::uint32_t> known;
+  const std::array<int, 3> cells{across, across, high};
+  const auto vertex = [&](const std::array<int, 3>& at) {
+    const auto [place, is_new] = known.try_emplace(at, static_cast<std::uint32_t>(block.vertices.size()));
+    if (is_new) block.vertices.push_back({1.0 * at[0] / high, 1.0 * at[1] / high, 1.0 * at[2] / high});
+    return place->second;
+  };
+  for (std::size_t k = 0; k < 3; ++k)
+    for (const bool far : {false, true}) {
+      const std::size_t u = (k + 1) % 3, v = (k + 2) % 3;
+      for (int i = 0; i < cells[u]; ++i)
+        for (int j = 0; j < cells[v]; ++j) {
+          const auto corner = [&](int di, int dj) {
+            std::array<int, 3> at{};
+            at[k] = far ? cells[k] : 0, at[u] = i + di, at[v] = j + dj;
+            return vertex(at);
+          };
+          const std::array<std::uint32_t, 4> q{corner(0, 0), corner(1, 0), corner(1, 1), corner(0, 1)};
+          block.triangles.push_back({q[0], q[far ? 1u : 2u], q[far ? 2u : 1u]});
+          block.triangles.push_back({q[0], q[far ? 2u : 3u], q[far ? 3u : 2u]});
+        }
+    }
+  return block;
+}
+
+/// 122 to 290 vertices touch both planes. Nothing holds the block but them, and the middle of a face of four goes where
+/// its corners go: hardly a step of most of these converged, and each took all its linearisations.
+TEST(FreeTissue, ABlockPressedBetweenPlanesIsSolvedInAFewLinearisations) {
+  struct Case {
+    int across, high;
+    double friction, poisson;
+  };
+  for (const Case& c : {Case{5, 5, 0, 0.3}, Case{5, 5, 0.3, 0.45}, Case{6, 3, 0, 0}, Case{6, 3, 0.3, 0.45},
+                        Case{8, 4, 0, 0.3}, Case{8, 4, 0.3, 0.45}, Case{6, 6, 0, 0.3}}) {
+    SCOPED_TRACE(testing::Message() << c.across << ' ' << c.high << ' ' << c.friction << ' ' << c.poisson);
+    World world = make_world(press(block_of_squares(c.across, c.high, c.poisson), c.friction));
+    for (int k = 0; k < 20; ++k) {
+      const StepReport done = world.step({});
+      EXPECT_EQ(done.flags & (step_not_converged | step_contact_gave_way), 0u) << k;
+      EXPECT_LE(done.iterations, 12u) << k;
+      EXPECT_LE(done.contact_residual, 1e-6) << k;
+    }
+  }
+}
+
+/// Held at its foot, which without Poisson's ratio does not hinder it: E A times the strain, which its volume tells.
+TEST(FreeTissue, AColumnUnderAPlanePressesBackAsHookeHasIt) {
+  for (const double element : {0.21, 0.15}) {
+    TissueParams column = block_of(1, element, 0);
+    column.fixed.push_back({{-1, -1, -0.1}, {2, 2, 0.05}});
+    WorldParams p = press(column, 0);
+    ScheduleEntry stop;
+    stop.key = ScheduleEntry::Key::obstacle_velocity;
+    stop.time_s = 0.06;
+    stop.index = 1;
+    p.schedule = {stop};
+    World world = make_world(p);
+    for (int k = 0; k < 60; ++k) EXPECT_EQ(world.step({}).flags & step_not_converged, 0u) << k;
+    const TissueMeasure column_now = world.measure_tissue(0);
+    const double strain = 1 - column_now.volume_mm3;
+    ASSERT_GT(strain, 0.02);
+    EXPECT_NEAR(-column_now.obstacle_force.z, 1e5 * strain, 0.02 * 1e5 * strain);
+  }
 }
 
 /// Its axis leans by 66.5 degrees, so that its centre of mass is 0.3 mm beside its rim: it stood so for good in steps
