@@ -123,7 +123,7 @@ def in_line(hands, swage, knot):
 
 
 def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0, reach=1.0,
-          across=0.0, settle=0.0, line_up=True):
+          across=0.0, settle=0.0, line_up=True, ahead=1.5):
     """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
     short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
     how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
@@ -131,7 +131,8 @@ def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, 
     across: how far from its end the short end has the direction that the jaws are laid across; settle: for how long the
     open jaws follow the short end before they shut [s]; line_up: the needle is rolled into the line of the thread before
     it is drawn; back: the right hand's way out of the loop from where it took the end, move by move, and y where it draws
-    from; wind: +1 laid round anticlockwise as the operator sees it, -1 clockwise, else as the side asks for in a reef.
+    from; ahead: y to which the left one draws then; wind: +1 laid round anticlockwise as the operator sees it, -1
+    clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
     wind = side if wind is None else wind
     end, tail = see(t - 0.6, across)
@@ -191,7 +192,7 @@ def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, 
     t += 0.5
     hands.look_away(t, 1.2)
     hands.move_right(t, t + 1.2, (side * 1.2, -back[2], 4.2))
-    drawn = (-side * 8.0, 1.5, 4.7)
+    drawn = (-side * 8.0, ahead, 4.7)
     hands.move_left(t, t + 1.2, drawn, in_line(hands, drawn, KNOT) if line_up else None)
     return t + 1.2
 
@@ -223,10 +224,11 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
     # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
-    # jaws have bent it: that bend points at the jaws, and slips past between them.
-    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7, across=0.7,
-              back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9), wind=1 if granny else -1, low=0.7, reach=1.6,
-              line_up=not granny)
+    # jaws have bent it: that bend points at the jaws, and slips past between them; no further behind, or the loop catches
+    # on what of it stands out beside them. The long end draws the loop on ahead: one that is slack rides along on the jaws.
+    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7 if granny else 0.67, across=0.7,
+              ahead=1.5 if granny else 2.5, back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9),
+              wind=1 if granny else -1, low=0.7, reach=1.6, line_up=not granny)
     # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
     # that one's hole and bends the vessels.
     short, long = (-3.4, 10.2) if granny else (-4.4, 10.6)
@@ -234,9 +236,8 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_left(t, t + 1.2, (long, 0.3, 3.0), in_line(hands, (long, 0.3, 3.0), KNOT))
     t += 1.2
     # Less tight, ends that the approximator leaves gape; and a granny falls into half hitches when it is let go.
-    further = 0.6 if granny else 0.3
-    hands.move_right(t, t + 1.2, (-5.4 - further, -0.3, 3.0))
-    hands.move_left(t, t + 1.2, (11.7 + further, 0.3, 3.0))
+    hands.move_right(t, t + 1.2, (-6.0, -0.3, 3.0))
+    hands.move_left(t, t + 1.2, (12.3, 0.3, 3.0))
     t += 1.3
     # One end alone would draw a reef out straight into hitches: slack before the other is let go.
     hands.move_left(t, t + 0.4, add(hands.swage, (-EASE, 0.0, 0.0)))
