@@ -9,7 +9,8 @@
 /// so that a sharp body (a wire) is met where it is, while a thread that lies along a body, where all places are
 /// equally near, keeps its contacts evenly at its vertices. Round a circle of radius R in edges that turn by x all are
 /// not: the curve's distance from the middle is R x^4/128 more at vertices than at edges. So the hold is kPlaceHold of
-/// the strand's radius and kBumpHold of R x^4, kMostHold of the radius at most; what is given away by it is a 32nd of it.
+/// the strand's radius and kBumpHold of R x^4, kMostHold of the radius at most; what is given away by it is a 32nd of
+/// it.
 ///
 /// All is said of one moment of the step: bodies are as far on their way as the strands (Bodies::at). The normal is the
 /// gradient of the distance; a place that has come inside the solid keeps the normal that it had, but of a cone takes

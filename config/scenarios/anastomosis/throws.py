@@ -224,10 +224,10 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
     # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
-    # jaws have bent it: that bend points at the jaws, and slips past between them; no further behind, or the loop catches
-    # on what of it stands out beside them. The long end draws the loop on ahead: one that is slack rides along on the jaws.
-    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7 if granny else 0.67, across=0.7,
-              ahead=1.5 if granny else 2.5, back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9),
+    # jaws have bent it: that bend points at the jaws, and slips past between them; no further behind, or the loop
+    # catches on what of it stands out beside them. The long end draws the loop on ahead: a slack one rides on the jaws.
+    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7 if granny else 0.67,
+              across=0.7, ahead=1.5 if granny else 2.5, back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9),
               wind=1 if granny else -1, low=0.7, reach=1.6, line_up=not granny)
     # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
     # that one's hole and bends the vessels.
