@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kNear = 4;                    // contacts closer than so many of the worst misfits are taken
 constexpr int kLastSweeps = 2;                 // of exact local solutions end a splitting
-constexpr int kMostRoundsInVain = 40;          // without a better point
+constexpr int kMostRoundsInVain = 40;          // without a better point, ...
+constexpr int kMostFromNothing = 120;          // ... where the splitting has begun again from nothing
 constexpr std::size_t kUnknownsPerRound = 50;  // a factorisation costs as much as its unknowns over this
 constexpr std::size_t kMostSplit = 640;        // contacts; above, sweeps are all there is
 constexpr std::size_t kMostNewton = 384;       // contacts that are pressed, of Newton's steps
@@ -242,7 +243,7 @@ int ConeSolver::newton(const ConeProblem& problem, const ConeSettings& settings,
 }
 
 // Sweeps as long as they promise to do; else Newton's method, else the interior-point method where that is allowed,
-// else the splitting, from the best so far; the best of all is returned.
+// else the splitting, from the best so far, among bodies on walls once more from nothing; the best of all is returned.
 int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& settings, double* r) noexcept {
   const std::size_t m = problem.count, n = 3 * m;
   Misfit now = misfit(problem, r), least = now;
@@ -331,7 +332,7 @@ int ConeSolver::standard(const ConeProblem& problem, const ConeSettings& setting
       std::fill_n(r, n, 0.0);
       std::copy_n(problem.q, n, u_.data());
       kept_at = done;
-      split(settings.iterations);
+      split(kMostFromNothing);
     }
     back();
     if (!over()) finish(settings.iterations - done - kLastSweeps);

@@ -50,8 +50,9 @@ struct ConeSettings {
   /// ones: in a tight knot, whose strands hold each other, they misled the next linearisation while places of contacts
   /// ran (strand_contacts.hpp).
   bool newton = false;
-  /// standard: soft bodies, where many contacts are most of them theirs with rigid ones. More vertices touch than move
-  /// on their own, so that W has no inverse and Newton's method finds nothing: the splitting is all there is. 0: none
+  /// standard: how many soft bodies there are, of a problem in which most of many contacts are of such a body with a
+  /// rigid one; 0: of any other problem. There more vertices touch than move on their own, so that W has no inverse and
+  /// Newton's method finds nothing: the splitting is all there is.
   std::size_t bodies = 0;
   /// With Newton's method: iterations of the interior-point method, where nothing else does; each a factorisation, and
   /// besides those above. 0 = none.

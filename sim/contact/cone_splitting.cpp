@@ -10,8 +10,8 @@ namespace ligature::contact {
 namespace {
 
 constexpr std::size_t kPanel = 16;       // rows eliminated before the rest is updated
-constexpr std::size_t kMostSoft = 18;    // motions taken out at most before R is measured
-constexpr std::size_t kFewSoft = 6;      // taken out beyond the last drop, or a twelfth of all
+constexpr std::size_t kMostSoft = 18;    // motions taken out at most before R is measured, with one body; ...
+constexpr std::size_t kFewSoft = 6;      // ... taken out beyond the last drop, or a twelfth of all; more a body
 constexpr double kSoftDrop = 0.03;       // from one diagonal to the next largest: what was before is soft
 constexpr double kLeastSoftness = 1e-9;  // of R, to the diagonal of W
 constexpr double kRelaxation = 1.6;      // beyond x

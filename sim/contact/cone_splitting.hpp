@@ -11,7 +11,7 @@
 /// 10^6 times easier as a whole than it bends, and that would be all that R sees. They are the first steps of a pivoted
 /// Cholesky factorisation of W.
 ///
-/// Where there is no friction a contact has its normal alone: its multipliers across would have to come to u / R, which
+/// Among bodies on walls (ConeSettings::bodies) a contact without friction has its normal alone: its multipliers across would have to come to u / R, which
 /// takes as many rounds as R is stiffer than the softest motion along such contacts, that of a body that slides freely.
 #include <algorithm>
 #include <cstddef>

@@ -292,7 +292,7 @@ ConeSettings CoupledStep::cone_settings(const Given& given, double diameter, con
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
   const auto on_wall = [&](const Row& row) { return row.of == Row::Of::tissue && on_rigid(contact_of(row)); };
-  if (cone.method == ConeMethod::standard && rows_.size() > kFewOnWalls &&
+  if (cone.method == ConeMethod::standard && rows_.size() > kFewOnWalls && rows_.size() <= kMostOnWalls &&
       2 * std::count_if(rows_.begin(), rows_.end(), on_wall) > static_cast<std::ptrdiff_t>(rows_.size())) {
     visit_soft([&](const SoftBody&) { ++cone.bodies; });
     cone.iterations += static_cast<int>(kRoundsOnWalls * static_cast<double>(rows_.size()));

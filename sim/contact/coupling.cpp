@@ -118,7 +118,7 @@ size_t Coupling::keep_known(const StrandContact* contacts, const Eigen::Matrix3d
       if (old == known_count_) break;
       const Known& known = known_[old];
       if (known.pair == contacts[i].pair && known.sa == contacts[i].sa && known.sb == contacts[i].sb &&
-          known.axes == axes[i]) {
+          known.most_cut == contacts[i].most_cut && known.axes == axes[i]) {
         is_new_[i] = 0;
         kept_from_[i] = static_cast<std::uint32_t>(old++);
         ++kept;
@@ -155,7 +155,8 @@ size_t Coupling::keep_known(const StrandContact* contacts, const Eigen::Matrix3d
       }
     }
   }
-  for (size_t i = 0; i < count; ++i) known_[i] = {contacts[i].pair, contacts[i].sa, contacts[i].sb, axes[i]};
+  for (size_t i = 0; i < count; ++i)
+    known_[i] = {contacts[i].pair, contacts[i].sa, contacts[i].sb, contacts[i].most_cut, axes[i]};
   known_count_ = count;
   stride_ = after;
   count_ = count;

@@ -115,7 +115,7 @@ class Coupling {
   /// What W is of, to find again.
   struct Known {
     EdgePair pair;
-    double sa, sb;
+    double sa, sb, most_cut;
     Eigen::Matrix3d axes;
   };
   struct Work;

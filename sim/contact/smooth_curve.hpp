@@ -11,11 +11,11 @@
 /// other where the polylines, by which clearance and audit go, do not. So no corner is cut by more than kMostCut. It
 /// changes nothing where edges of half a diameter bend by less than 106 degrees.
 ///
-/// A rigid body that a strand bends round is further off than another strand, and its corners may be cut by as much
-/// more (StrandContact::most_cut). With little but the middles of its edges on the curve a thread lies round a body of
-/// radius R as a polygon. Of those that touch it with all edges, which turn by x = h/R, the one with all corners alike
-/// is shorter than the one with every other corner on the body by x^2/4 of itself, and half an edge on it is the other
-/// way round: nothing but a large pull turns that.
+/// The axis of a rigid body (no mesh) that a strand bends round is further off than another strand, and its corners may
+/// be cut by as much more (StrandContact::most_cut). With little but the middles of its edges on the curve a thread
+/// lies round a body of radius R as a polygon. Of those that touch it with all edges, which turn by x = h/R, the one
+/// with all corners alike is shorter than the one with every other corner on the body by x^2/4 of itself, and half an
+/// edge on it is the other way round: nothing but a large pull turns that.
 ///
 /// Places are written as on the polyline, (edge, s): parameter edge + s. An open strand ends at its end vertices, where
 /// the curve is straight (its first control point mirrored in the end).

@@ -127,7 +127,7 @@ struct StrandContact {
   Vector3d force{0, 0, 0};  ///< on a; on b the opposite; of the step before when it was found   W [uN]
   bool sliding = false;     ///< at the end of the step
   SurfacePlace on;          ///< of contact with a soft body: where on it
-  double most_cut = 0;      ///< with a rigid body: what the corner there may be cut by (smooth_curve.hpp) [mm]
+  double most_cut = 0;      ///< with a rigid body, no mesh: what its corner may be cut by (smooth_curve.hpp) [mm]
   double held = -1;         ///< beside: parameter of the place on b where the step or the contact began; -1: not yet
   double glide_a = 0, glide_b = 0;  ///< between strands: CurvePlaces::glide_a of a crossing, glide_b [1/mm]
 };

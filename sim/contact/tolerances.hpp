@@ -37,10 +37,10 @@ inline constexpr double kMeritNoise = 1e-13;  ///< relative rounding of a sum of
 inline constexpr int kMostHalvings = 30;      ///< of a Newton step
 inline constexpr double kMostStretch = 1.2;   ///< of an edge after an iteration that was cut off, to its rest length
 inline constexpr double kMostGrowth = 1.02;   ///< ... or, where that was more before the step, to what it was
-inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2], ...
-inline constexpr double kBumpHold = 0.25;     ///< ... and what the curve's own bumps ask for, ...
-inline constexpr double kMostHold = 0.5;      ///< ... up to so much [radius / edge^2]
-inline constexpr double kFaceHold = 0.5;      ///< likewise one with a face of a soft body
+inline constexpr double kPlaceHold = 0.1;     ///< draws a contact with a body towards its vertex [radius / edge^2]; ...
+inline constexpr double kBumpHold = 0.25;     ///< ... so does this part of R x^4 (body_contacts.hpp), ...
+inline constexpr double kMostHold = 0.5;      ///< ... both together at most by so much [radius / edge^2]
+inline constexpr double kFaceHold = 0.5;      ///< draws a contact with a face of a mesh towards its vertex, likewise
 /// Of its thickness and a thread's, that a body moves in one linearisation against what it meets; an arm against
 /// tissue, of its least radius.
 inline constexpr double kBodyPart = 1.0;
@@ -111,6 +111,7 @@ inline constexpr double kSettled = 1e-4;  ///< ... unless no more than this part
 inline constexpr std::size_t kFewContacts = 20;        ///< ... in a problem that is solved in no time
 inline constexpr std::size_t kInteriorOnBodies = 256;  ///< contacts, of the interior-point method, all with bodies
 inline constexpr std::size_t kFewOnWalls = 48;         ///< contacts, most of tissue on rigid bodies: above, ...
+inline constexpr std::size_t kMostOnWalls = 640;       ///< ... up to what the splitting takes, ...
 /// ... rounds a contact, besides those of any problem: what its factorisations cost, which would leave none of them.
 inline constexpr double kRoundsOnWalls = 0.5;
 inline constexpr double kLeastConeTarget = 1e-10;

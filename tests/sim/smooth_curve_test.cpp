@@ -82,7 +82,7 @@ TEST(SmoothCurve, BlendAndCurveAreTheSame) {
 
 TEST(SmoothCurve, CutsNoCornerByMoreThanAPartOfTheRadius) {
   std::mt19937 random(7);
-  for (double radius : {0.5, 0.1, 0.02})
+  for (const auto& [radius, most_cut] : {std::pair(0.5, 0.0), {0.1, 0.0}, {0.1, 0.05}, {0.02, 0.0}, {0.02, 0.01}})
     for (bool closed : {false, true}) {
       Thread t = wandering(random, 12, closed);
       t.x[5] += Vector3d(0.3, -0.9, 0.4);  // a sharp one
@@ -92,21 +92,24 @@ TEST(SmoothCurve, CutsNoCornerByMoreThanAPartOfTheRadius) {
       for (std::size_t edge = 0; edge < s.edges(); ++edge)
         for (double part = 0; part < 1; part += 0.015625) {
           const double u = static_cast<double>(edge) + part;
-          const CurvePoint c = curve_at(s, u), next = curve_at(s, u + 1e-6);
-          EXPECT_LT((place_on(s.x, s, edge, part) - c.p).norm(), 1e-14);
+          const CurvePoint c = curve_at(s, u, most_cut), next = curve_at(s, u + 1e-6, most_cut);
+          StrandContact contact;
+          contact.pair.edge_a = static_cast<std::uint32_t>(edge), contact.sa = part, contact.most_cut = most_cut;
+          EXPECT_LT((place_of(s.x, s, contact) - c.p).norm(), 1e-14);
           EXPECT_LT(((next.p - c.p) / 1e-6 - c.d1).norm(), 1e-6 * (1 + 10 / radius)) << "the tangent is continuous";
-          const Blend b = blend_at(s, edge, part);
+          const Blend b = blend_at(s, edge, part, most_cut);
           EXPECT_NEAR(b.weight[0] + b.weight[1] + b.weight[2], 1, 1e-15);
           for (double weight : b.weight) EXPECT_GE(weight, 0);
-          const Blend slope = slope_at(s, edge, part);
+          const Blend slope = slope_at(s, edge, part, most_cut);
           Vector3d along = Vector3d::Zero();
           for (int k = 0; k < 3; ++k) along += slope.weight[k] * t.x[slope.vertex[k]];
           EXPECT_LT((along - c.d1).norm(), 1e-14);
           const Vector3d on = (1 - part) * t.x[edge] + part * t.x[s.next(edge)];
           most = std::max(most, (c.p - on).norm());
         }
-      EXPECT_LE(most, kMostCut * radius * (1 + 1e-12));
-      EXPECT_GT(most, 0.9 * kMostCut * radius);
+      const double may = std::max(kMostCut * radius, most_cut);
+      EXPECT_LE(most, may * (1 + 1e-12));
+      EXPECT_GT(most, 0.9 * may);
     }
 }
 
