@@ -450,9 +450,13 @@ void CoupledStep::judge(const Given& given, Course& course, Balance& balance, Co
     if (flies)
       drag_ = kLeastDrag;
     else if (course.over > 1)
-      drag_ = std::min(std::max(kDragGrowth * drag_, kFirstDrag), kMostDrag);
-    else if (course.over < kSmallPart)
-      drag_ = std::max(drag_ / kDragDecay, kLeastDrag);
+      drag_ =
+          std::min(course.among_tissue ? kDragGrowth * course.over * drag_ : std::max(kDragGrowth * drag_, kFirstDrag),
+                   kMostDrag);
+    else if (course.over < kSmallPart || (course.led > 0 && course.furthest <= course.led))
+      drag_ = std::max(
+          drag_ / (course.among_tissue ? std::clamp(kSmallPart / course.over, kDragDecay, kMostDecay) : kDragDecay),
+          kLeastDrag);
     const bool by_drag = in_knots < kPoorDrag * course.drag_force;
     if (!balance.by_moves && in_knots > kPoorBalance * course.knots_before && !by_drag)
       knot_drag_ = std::min(std::max(kDragGrowth * knot_drag_, kFirstDrag), kMostKnotDrag);

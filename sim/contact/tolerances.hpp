@@ -93,6 +93,9 @@ inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
 inline constexpr double kDragGrowth = 4;      ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
+/// Among tissue, where a step may have two linearisations, both go by how far a move is off what is trusted: a drag
+/// that takes ten to die down holds threads for five steps as if in honey.
+inline constexpr double kMostDecay = 16;
 // Likewise of vertices near contacts: between strands from what a move leaves of the imbalance there, ...
 inline constexpr double kPoorBalance = 0.5;   ///< more than this part asks for more drag, ...
 inline constexpr double kPoorDrag = 4;        ///< ... unless it is less than so many times the force of the drag itself
