@@ -291,9 +291,14 @@ ConeSettings CoupledStep::cone_settings(const Given& given, double diameter, con
   // Of tissues flung at each other or drawn together fewer steps converge with the interior-point method.
   if (2 * std::count_if(rows_.begin(), rows_.end(), between_bodies) > static_cast<std::ptrdiff_t>(rows_.size()))
     cone.interior = 0;
-  const auto on_wall = [&](const Row& row) { return row.of == Row::Of::tissue && on_rigid(contact_of(row)); };
+  const auto of_tissue = [](const Row& row) { return row.of == Row::Of::tissue; };
+  const auto on_wall = [&](const Row& row) { return of_tissue(row) && on_rigid(contact_of(row)); };
+  const auto of_blocks = [&] {
+    return 2 * std::count_if(rows_.begin(), rows_.end(), on_wall) > static_cast<std::ptrdiff_t>(rows_.size()) ||
+           std::all_of(rows_.begin(), rows_.end(), of_tissue);
+  };
   if (cone.method == ConeMethod::standard && rows_.size() > kFewOnWalls && rows_.size() <= kMostOnWalls &&
-      2 * std::count_if(rows_.begin(), rows_.end(), on_wall) > static_cast<std::ptrdiff_t>(rows_.size())) {
+      of_blocks()) {
     visit_soft([&](const SoftBody&) { ++cone.bodies; });
     cone.iterations += static_cast<int>(kRoundsOnWalls * static_cast<double>(rows_.size()));
   }

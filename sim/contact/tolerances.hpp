@@ -116,7 +116,7 @@ inline constexpr std::size_t kInteriorOnBodies = 256;  ///< contacts, of the int
 inline constexpr std::size_t kFewOnWalls = 48;         ///< contacts, most of tissue on rigid bodies: above, ...
 inline constexpr std::size_t kMostOnWalls = 640;       ///< ... up to what the splitting takes, ...
 /// ... rounds a contact, besides those of any problem: what its factorisations cost, which would leave none of them.
-inline constexpr double kRoundsOnWalls = 0.5;
+inline constexpr double kRoundsOnWalls = 2;
 inline constexpr double kLeastConeTarget = 1e-10;
 inline constexpr double kLeastMotionTarget = 1e-7;  ///< [diameter]
 inline constexpr double kMostMotionTarget = 1e-3;   ///< [diameter]
