@@ -107,6 +107,10 @@ void push_along_plane(const Bodies& bodies, const Obstacle& tool, const Vector3d
   }
 }
 
+double half_thickness(const Obstacle& body, const Vector3d& place, double at) {
+  return body.shape() == Obstacle::Shape::cone ? body.nearest_sphere(place, at).radius : body.half_thickness();
+}
+
 }  // namespace
 
 BodyContacts::BodyContacts(std::size_t most_contacts) : most_(most_contacts) {
@@ -146,11 +150,14 @@ std::size_t BodyContacts::find(const Strand* strands, std::size_t count, const B
         const StrandContact* const was =
             next < before_.size() && same(before_[next], at, i) ? &before_[next].contact : nullptr;
         const Vector3d& side = was && first.distance <= 0 ? was->normal : first.normal;
-        const double inwards = -side.dot(previous - 2 * x + following), apart = body.half_thickness() + s.radius_of(i);
-        double hold = kPlaceHold * s.radius;
+        const bool bends = s.closed || (i > 0 && i + 1 < n);
+        const Vector3d bend = previous - 2 * x + following;
+        const double inwards = bends ? -side.dot(bend) : 0.0, radius = s.radius_of(i);
+        double hold = kPlaceHold * radius;
         if (inwards > 0) {
-          at.most_cut = kMostCut * apart;
-          hold = std::min(hold + kBumpHold * inwards * inwards / apart, kMostHold * s.radius);
+          const double apart = half_thickness(body, x, bodies.at) + radius;
+          at.most_cut = kMostCut * (radius + (apart - radius) * inwards / bend.norm());
+          hold = std::min(hold + kBumpHold * inwards * inwards / apart, kMostHold * radius);
           first = moment.nearest(curve_at(s, i, at.most_cut).p, within);
         }
         const auto curve = [&](double d) { return curve_at(s, i + d, at.most_cut).p; };
