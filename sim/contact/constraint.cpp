@@ -3,11 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
 namespace {
+
+constexpr int kMostBisections = 40;
 
 // Projects the trial force on the ball of radius `bound` in the subspace of projector `across`.
 //
@@ -48,12 +51,25 @@ double huber(double size, double bound, double k) {
 
 double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept {
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
-  if (constraint.kind == Constraint::Kind::grip) return huber(trial.norm(), bound, constraint.k);
   const Vector3d& n = constraint.normal;
+  const double across = huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
+  if (constraint.kind == Constraint::Kind::grip) return 0.5 * n.dot(trial) * n.dot(trial) / constraint.k + across;
   const double k = constraint.stiffer * constraint.k;
   const double trial_normal = n.dot(constraint.force) - k * (gap(constraint, c) + constraint.slack);
   const double normal_force = constraint.engaged ? std::abs(trial_normal) : std::max(0.0, trial_normal);
-  return huber(normal_force, constraint.most, k) + huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
+  return huber(normal_force, constraint.most, k) + across;
+}
+
+double grip_holds(const Constraint& grip, const Vector3d& c) noexcept {
+  if (grip.friction == 0) return grip.bound;
+  const double across = grip.k / grip.bound * std::abs(grip.normal.dot(grip.anchor - c));
+  double low = 0, high = std::numbers::pi / 2;
+  if (across >= std::exp(grip.friction * high)) return 0;
+  for (int k = 0; k < kMostBisections; ++k) {
+    const double phi = 0.5 * (low + high);
+    (std::exp(grip.friction * phi) * std::sin(phi) < across ? low : high) = phi;
+  }
+  return grip.bound * std::exp(grip.friction * low) * std::cos(low);
 }
 
 Response respond(Constraint& constraint, const Vector3d& c) noexcept {
@@ -61,13 +77,16 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
   out.force.setZero();
   out.stiffness.setZero();
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
+  const Vector3d& n = constraint.normal;
   if (constraint.kind == Constraint::Kind::grip) {
     out.active = true;
-    const double bound = constraint.settled ? constraint.bound : std::numeric_limits<double>::infinity();
-    project(constraint, trial, bound, Matrix3d::Identity(), out);
+    const double bound = constraint.settled ? grip_holds(constraint, c) : std::numeric_limits<double>::infinity();
+    const Matrix3d nn = n * n.transpose();
+    out.force = nn * trial;
+    out.stiffness = constraint.k * nn;
+    project(constraint, trial - out.force, bound, Matrix3d::Identity() - nn, out);
     return out;
   }
-  const Vector3d& n = constraint.normal;
   if (!constraint.engaged) {
     constraint.direction.setZero();
     return out;

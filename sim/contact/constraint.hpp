@@ -7,7 +7,8 @@
 ///   contact   gap g = n.c - offset >= 0,  f_n >= 0,  g f_n = 0          (Signorini)
 ///             |f_t| <= mu f_n; where less, the point sticks: u_t = 0;
 ///             where equal, f_t opposes the slip u_t                      (Coulomb, exact cone)
-///   grip      |f| <= bound; where less, the point is held: u = 0; where equal it slides through   (Tresca)
+///   grip      u_n = 0: faces are in the way; |f_t| <= b; where less, u_t = 0; where equal it slides    (Tresca)
+///             b = bound, less where a thread leaves the faces aslant, over an arm: grip_holds()
 ///
 /// u = c - anchor is the motion against the (moving) body during the step. Both laws are the fixed points f = P(f - k
 /// u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
@@ -34,13 +35,13 @@ struct Constraint {
   Kind kind = Kind::contact;
   std::uint32_t vertex = 0;     ///< i
   double w0 = 1, w1 = 0;        ///< weights of x_i and x_(i+1), sum 1
-  Vector3d normal{0, 0, 1};     ///< n, from the body to the thread, unit                 W
+  Vector3d normal{0, 0, 1};     ///< n, from the body to the thread, of a grip across the faces; unit  W
   double offset = 0;            ///< g = n.c - offset                                     [mm]
   double slack = 0;             ///< penetration that may stay in this step: g >= -slack  [mm]
   Vector3d anchor{0, 0, 0};     ///< where the point would be at the end if it stuck      W [mm]
-  double friction = 0;          ///< mu
+  double friction = 0;          ///< mu; of a grip, of what bends round the arms; of a stiff body 0
   double most = 1e6;            ///< normal force at which a contact gives way [uN]
-  double bound = 0;             ///< of a grip [uN]
+  double bound = 0;             ///< of a grip, along the faces [uN]
   double k = 1;                 ///< augmentation; of a grip the stiffness of the pads [uN/mm]
   double stiffer = 1;           ///< times k: augmentation of the normal force
   Vector3d force{0, 0, 0};      ///< multiplier: force on the thread, of a grip zero      W [uN]
@@ -82,6 +83,18 @@ inline std::size_t behind(const std::vector<Vector3d>& x, const Constraint& c) n
 inline Vector3d place(const std::vector<Vector3d>& x, const Constraint& c) noexcept {
   if (c.w1 == 0) return c.w0 * x[c.vertex];
   return c.w0 * x[c.vertex] + c.w1 * x[behind(x, c)];
+}
+
+/// What a grip holds along the faces while it is drawn across them. A thread that leaves them at an angle phi runs
+/// over an arm, and slides when beyond it, f = (f_t, f_n), it is drawn by |f| = bound exp(mu phi)   (Euler, Eytelwein)
+///   f_n = bound exp(mu phi) sin(phi)   ->   phi   ->   f_t = bound exp(mu phi) cos(phi),  0 from phi = pi/2 on.
+/// It lacks mu where nothing bends. [uN]
+double grip_holds(const Constraint& grip, const Vector3d& c) noexcept;
+
+/// How far a grip is strained along the faces, where it slides: from the place c to the anchor. [mm]
+inline Vector3d along_faces(const Constraint& grip, const Vector3d& c) noexcept {
+  const Vector3d strain = grip.anchor - c;
+  return strain - grip.normal.dot(strain) * grip.normal;
 }
 
 /// g without slack; positive = apart. [mm]

@@ -71,10 +71,10 @@ void World::State::spare_drawn_in() noexcept {
       const Constraint& c = constraints[j];
       if (c.kind != Constraint::Kind::grip || !c.settled) continue;
       const std::size_t f = c.slot / instrument::kMostHeld;
-      const Vector3d strain = t.state.x[c.vertex] - c.anchor;
-      const double give = c.bound / c.k, most = strain.norm();
+      const Vector3d strain = contact::along_faces(c, t.state.x[c.vertex]);
+      const double give = contact::grip_holds(c, t.state.x[c.vertex]) / c.k, most = strain.norm();
       if (most > give &&
-          draw_in(f, grasps[f].held[c.slot % instrument::kMostHeld], (1 - give / most) * strain, kLikelyDrawn))
+          draw_in(f, grasps[f].held[c.slot % instrument::kMostHeld], (give / most - 1) * strain, kLikelyDrawn))
         more = true;
     }
   if (more) spare_held();
@@ -282,7 +282,11 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       c.flipped = true;  // the secant: a grip at its bound must not be without stiffness
       c.vertex = held.vertex;
       c.anchor = to_eigen(jaws(f) * held.anchor_T);
+      c.normal = to_eigen(rotate(jaws(f).q, {0, 1, 0}));
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
+      const rod::Sections& s = threads[thread].model.sections;
+      const bool stiff = s.body_last > s.body_first && held.vertex >= s.body_first && held.vertex <= s.body_last;
+      c.friction = stiff ? 0 : params.friction.thread_tool;
       c.k = c.bound / contact::kGripGive;
       c.slot = f * instrument::kMostHeld + h;
       constraints.push_back(c);
@@ -290,13 +294,14 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
   }
 }
 
-// All that was held slid out in one step: a thread that still runs past the faces runs between them. Of its vertices,
-// not its ends, the nearest one is held, where the faces are.
-void World::State::keep_beside(std::size_t f, const Held& left) noexcept {
+// All that was held slid out in one step: a thread that still runs past the faces, by no more than it slid, runs
+// between them. Of its vertices, not its ends, the nearest one is held, where the faces are.
+void World::State::keep_beside(std::size_t f, const Held& left, double slid_mm) noexcept {
   const Forceps& tool = forceps[f];
   const Thread& t = threads[left.thread];
   const Pose X_TW = inverse(jaws(f));
-  double least = kGripShedding;
+  const double room = std::max(kGripShedding, slid_mm);
+  double least = room;
   Held nearest;
   nearest.thread = left.thread;
   for (std::size_t i = t.model.closed ? 0 : 1; i + (t.model.closed ? 0 : 1) < t.state.x.size(); ++i) {
@@ -307,7 +312,7 @@ void World::State::keep_beside(std::size_t f, const Held& left) noexcept {
     if (const double off = norm(p - inside); off < least)
       least = off, nearest.vertex = static_cast<std::uint32_t>(i), nearest.anchor_T = inside;
   }
-  if (least < kGripShedding) grasps[f].held.push_back(nearest);
+  if (least < room) grasps[f].held.push_back(nearest);
 }
 
 // A vertex that slid takes its anchor along; out of the faces it is free. New ones come in between the faces.
@@ -318,17 +323,20 @@ void World::State::update_grips(StepReport& report) noexcept {
     const Forceps& tool = forceps[f];
     const Pose X_TW = inverse(jaws(f));
     grasp.slid = false;
+    double slid_mm = 0;
     grasp.shed_W.setZero();
     for (const Thread& t : threads)
       for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
         const Constraint& c = constraints[j];
         if (c.kind != Constraint::Kind::grip || c.slot / instrument::kMostHeld != f) continue;
         Held& held = grasp.held[c.slot % instrument::kMostHeld];
-        const Vector3d strain = c.anchor - t.state.x[c.vertex];
-        const double pull = c.k * strain.norm();
-        held.force_W = std::min(1.0, c.bound / std::max(pull, 1e-300)) * c.k * strain;
-        if (pull <= c.bound) continue;
+        const Vector3d along = contact::along_faces(c, t.state.x[c.vertex]);
+        const double pull = c.k * along.norm(), bound = contact::grip_holds(c, t.state.x[c.vertex]);
+        held.force_W =
+            c.k * (c.anchor - t.state.x[c.vertex] - std::max(0.0, 1 - bound / std::max(pull, 1e-300)) * along);
+        if (pull <= bound) continue;
         grasp.slid = true;
+        slid_mm = std::max(slid_mm, (pull - bound) / c.k);
         held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex] + held.force_W / c.k);
       }
     if (!grasp.slid) continue;
@@ -351,7 +359,7 @@ void World::State::update_grips(StepReport& report) noexcept {
         if (tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
-    if (grasp.held.empty() && left) keep_beside(f, *left);
+    if (grasp.held.empty() && left) keep_beside(f, *left, slid_mm);
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
     if (grasp.held.empty()) {
       let_go(f);

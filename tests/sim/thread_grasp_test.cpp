@@ -189,6 +189,66 @@ TEST(ThreadInJaws, SlideAlongATautThreadInFewLinearisations) {
   EXPECT_LT(spent, 20 * (kSteps - kSliding)) << "by the secant alone 60 did not do";
 }
 
+// Faces are in the way of what pulls across them, however hard: it bends round an arm and does not leave through it.
+TEST(ThreadInJaws, PulledAcrossTheFacesItStaysBetweenThem) {
+  constexpr double kGrip = 5e4;
+  for (const double part : {0.8, 1.6, 4.0})
+    for (const double side : {1.0, -1.0}) {
+      WorldParams p = with_jaws();
+      for (ForcepsParams& f : p.forceps) f.grip_force = kGrip;
+      ThreadParams t = nylon({{-8, 0, 0}, {8, 0, 0}}, 0.1, 160, 1e-3);
+      for (const Kind end : {Kind::first, Kind::last}) {
+        t.forces.push_back(force_at(end, {0, 0.5 * side * part * kGrip, 0}, 0.1));
+        t.forces.back().from_s = 0.3;
+      }
+      p.threads = {t};
+      World world = make_world(p);
+      Hand jaws;
+      for (int k = 0; k < 50; ++k) jaws.step(world, {0, 0, -1}, 0.04 * std::max(0.0, 1 - k / 30.0));
+      ASSERT_GT(world.forceps()[0].held, 0u);
+      std::uint32_t releases = 0;
+      for (int k = 0; k < 150; ++k) releases += jaws.step(world, {0, 0, -1}, 0).releases;
+      EXPECT_LT(std::abs(world.shape(0).x[80].y), 0.1) << part << ' ' << side << ": what the pads give by";
+      EXPECT_EQ(releases, 0u) << part << ' ' << side;
+      // And not by what lies beside them alone: 8 mm of it hang over the arm on either side.
+      EXPECT_GT(side * world.shape(0).x[0].y, 5) << part << ' ' << side;
+    }
+}
+
+// In a scene with tissue a step may have three linearisations. A hand that starts once has a thread in the air, which
+// weighs nothing, behind it all the same, and not as if in honey: what the trust region asked for is over with the
+// step.
+TEST(ThreadInJaws, InTheAirFollowsAHandThatJerks) {
+  WorldParams p = with_jaws();
+  p.step_s = 0.015;
+  p.gravity = {0, 0, 0};
+  p.solver.iterations = 3;
+  p.solver.residual_target = 1e-4;
+  TissueParams vessel;
+  vessel.name = "vessel";
+  vessel.X_WV.p = {0, 30, 0};
+  p.tissues = {vessel};
+  ThreadParams t = nylon({{-25, 0, 0}, {1, 0, 0}}, kTen0, 260, 4e-5);
+  t.inertial = true;
+  p.threads = {t};
+  World world = make_world(p);
+  Hand jaws;
+  Vec3 tip{0, 0, -1};
+  for (int k = 0; k < 20; ++k) jaws.step(world, tip, 0.04 * std::max(0.0, 1 - k / 15.0));
+  ASSERT_GT(world.forceps()[0].held, 0u);
+  double angle = 0, pull = 0;
+  int unconverged = 0;
+  for (int k = 0; k < 60; ++k) {
+    angle += (k == 20 ? 0.9 : 0.3) / 6;
+    const StepReport r = jaws.step(world, tip + Vec3{6 * std::sin(angle), 0, 6 * (1 - std::cos(angle))}, 0);
+    unconverged += (r.flags & step_not_converged) != 0;
+    if (k > 20) pull = std::max(pull, norm(world.forceps()[0].grip));
+  }
+  std::printf("%.2f mN at most, %d steps unconverged\n", 1e-3 * pull, unconverged);
+  EXPECT_LT(pull, 1e3) << "once the jerk is over, and it weighs nothing; the grip is 300 mN";
+  EXPECT_LT(unconverged, 15);
+}
+
 // Drawn faster than jaws are wide in a step, along the thread, up and aside: what they pass over comes in between them
 // and is not pushed along, and what slid out is held again where the thread runs now.
 TEST(ThreadInJaws, SlideFastWithNoMoreThanTheirGrip) {
@@ -206,22 +266,25 @@ TEST(ThreadInJaws, SlideFastWithNoMoreThanTheirGrip) {
       for (int k = 0; k < 70; ++k) jaws.step(world, {0, 0, -0.8}, 0.016 * std::max(0.0, 1 - k / 40.0));
       ASSERT_GT(world.forceps()[0].held, 0u);
       const double rigid = t.material.stretch_stiffness;
-      double pull = 0, last = 0, gone = 0;
+      double last = 0, gone = 0;
       std::uint32_t releases = 0;
+      // Aside the thread leaves the jaws over an arm, and friction there is added to the grip.
+      const auto held_by = [&] {
+        return kGrip * (way.y > 0 ? std::exp(p.friction.thread_tool * std::atan(gone / kFrom_mm)) : 1);
+      };
       const auto go = [&](double by) {
         gone += by;
         releases += jaws.step(world, Vec3{0, 0, -0.8} + gone * way, 0).releases;
         last = rigid * (norm(world.shape(0).x[20] - world.shape(0).x[0]) / (0.1 * 20) - 1);
-        pull = std::max(pull, last);
+        // At 1 mm a step what lies over an arm is two edges long.
+        EXPECT_LT(last, (way.y > 0 && by > 0.5 ? 1.13 : 1.03) * held_by())
+            << speed << " mm/s along " << way.x << way.y << way.z << ", " << gone << " mm";
       };
       for (double now = 0; now < speed; now += 5) go(now * p.step_s);  // 1 m/s^2
       while (gone < 8) go(speed * p.step_s);
       for (int k = 0; k < 20; ++k) go(0);
-      // Aside the thread leaves the jaws over an arm, and friction there is added to the grip.
-      const double friction = way.y > 0 ? std::exp(p.friction.thread_tool * std::atan(8 / kFrom_mm)) : 1;
-      EXPECT_LT(pull, 1.03 * friction * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
-      // When the hands stop, friction on the arm may turn round: no less than e^(-mu phi) = 0.76 of the grip aside.
-      EXPECT_GT(last, 0.7 * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
+      EXPECT_LT(last, 1.01 * held_by()) << speed << " mm/s along " << way.x << way.y << way.z;
+      EXPECT_GT(last, (way.y > 0 ? 1.0 : 0.93) * kGrip) << speed << " mm/s along " << way.x << way.y << way.z;
       EXPECT_EQ(releases, 0u);
     }
 }
