@@ -224,11 +224,14 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
     # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
-    # jaws have bent it: that bend points at the jaws, and slips past between them; no further behind, or the loop
-    # catches on what of it stands out beside them. The long end draws the loop on ahead: a slack one rides on the jaws.
-    t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.7 if granny else 0.67,
-              across=0.7, ahead=1.5 if granny else 2.5, back=(2.4, 3.8, 3.4) if granny else (2.1, 3.3, 2.9),
-              wind=1 if granny else -1, low=0.7, reach=1.6, line_up=not granny)
+    # jaws have bent it: that bend points at the jaws, and slips past between them. The open jaws go after it until it has
+    # come to rest: beside it they would shut on nothing. The long end draws the loop on ahead: a slack one rides on them.
+    if granny:
+        t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.6, across=0.7, wind=1, low=0.7,
+                  reach=1.6, line_up=False, back=(2.4, 3.8, 3.4))
+    else:
+        t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.67, across=0.7, low=0.7,
+                  reach=1.6, settle=0.4, ahead=2.5, back=(2.1, 3.3, 2.9))
     # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
     # that one's hole and bends the vessels.
     short, long = (-3.4, 10.2) if granny else (-4.4, 10.6)
@@ -236,8 +239,9 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_left(t, t + 1.2, (long, 0.3, 3.0), in_line(hands, (long, 0.3, 3.0), KNOT))
     t += 1.2
     # Less tight, ends that the approximator leaves gape; and a granny falls into half hitches when it is let go.
-    hands.move_right(t, t + 1.2, (-6.0, -0.3, 3.0))
-    hands.move_left(t, t + 1.2, (12.3, 0.3, 3.0))
+    short, long = (-6.0, 12.3) if granny else (-5.9, 12.2)
+    hands.move_right(t, t + 1.2, (short, -0.3, 3.0))
+    hands.move_left(t, t + 1.2, (long, 0.3, 3.0))
     t += 1.3
     # One end alone would draw a reef out straight into hitches: slack before the other is let go.
     hands.move_left(t, t + 0.4, add(hands.swage, (-EASE, 0.0, 0.0)))
