@@ -311,6 +311,8 @@ CoupledStep::Course CoupledStep::begin(const Given& given) noexcept {
     body.begin(given.settings.step.dt);
     course.among_tissue = true;
   });
+  for (std::size_t k = 0; k < given.count; ++k)
+    course.in_hands = course.in_hands || (course.among_tissue && given.problems[k].held());
   for (std::size_t k = 0; k < given.count; ++k) {
     const StepProblem& problem = given.problems[k];
     given.systems[k].begin(problem, given.settings.step);
@@ -450,12 +452,11 @@ void CoupledStep::judge(const Given& given, Course& course, Balance& balance, Co
     if (flies)
       drag_ = kLeastDrag;
     else if (course.over > 1)
-      drag_ =
-          std::min(course.among_tissue ? kDragGrowth * course.over * drag_ : std::max(kDragGrowth * drag_, kFirstDrag),
-                   kMostDrag);
+      drag_ = std::min(course.in_hands ? kDragGrowth * course.over * drag_ : std::max(kDragGrowth * drag_, kFirstDrag),
+                       kMostDrag);
     else if (course.over < kSmallPart || (course.led > 0 && course.furthest <= course.led))
       drag_ = std::max(
-          drag_ / (course.among_tissue ? std::clamp(kSmallPart / course.over, kDragDecay, kMostDecay) : kDragDecay),
+          drag_ / (course.in_hands ? std::clamp(kSmallPart / course.over, kDragDecay, kMostDecay) : kDragDecay),
           kLeastDrag);
     const bool by_drag = in_knots < kPoorDrag * course.drag_force;
     if (!balance.by_moves && in_knots > kPoorBalance * course.knots_before && !by_drag)

@@ -192,7 +192,8 @@ class CoupledStep {
   struct Course {
     int iteration = 0;                      ///< linearisations before this one
     double diameter = 0, rest = 0;          ///< of the thickest strand, longest edge [mm]
-    bool among_tissue = false;              ///< there are bodies that deform
+    bool among_tissue = false;              ///< there are bodies that deform, ...
+    bool in_hands = false;                  ///< ... and jaws or clamps hold a strand
     double most_move = 0;                   ///< of a vertex in one linearisation [mm]
     double body_furthest = 0;               ///< motion of any body in this step, ...
     double carried = 0;                     ///< ... of meshes, ...

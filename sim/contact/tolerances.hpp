@@ -93,8 +93,8 @@ inline constexpr double kMostKnotDrag = 2e4;  ///< of vertices near contacts
 inline constexpr double kKnotVertices = 500;  ///< that are thought to share it
 inline constexpr double kDragGrowth = 4;      ///< from one iteration to the next
 inline constexpr double kDragDecay = 2;
-/// Among tissue, where a step may have two linearisations, both go by how far a move is off what is trusted: a drag
-/// that takes ten to die down holds threads for five steps as if in honey.
+/// Where hands hold a strand among tissue, and a step may have two linearisations, both go by how far a move is off
+/// what is trusted: a drag that takes ten to die down holds the strand for five steps as if in honey.
 inline constexpr double kMostDecay = 16;
 // Likewise of vertices near contacts: between strands from what a move leaves of the imbalance there, ...
 inline constexpr double kPoorBalance = 0.5;   ///< more than this part asks for more drag, ...
