@@ -253,6 +253,28 @@ TEST(FreeTissue, ABlockPressedBetweenPlanesIsSolvedInAFewLinearisations) {
   }
 }
 
+/// A block on a block on a bench, the upper one aside and turned: all contacts are of tissue, most with tissue. Hardly a
+/// step of these converged, each of 0.7 s.
+TEST(FreeTissue, ABlockOnABlockIsSolvedInAFewLinearisations) {
+  TissueParams lower = cube({0, 0, 0.001}), upper = cube({0.15, 0.1, 1.003});
+  lower.name = "lower", upper.name = "upper";
+  upper.X_WV.q = axis_angle({0, 0, 1}, 0.1);
+  lower.element_mm = upper.element_mm = 0.34;
+  WorldParams p = fall(0.005, lower);
+  p.friction.tissue_tissue = 0.3;
+  p.tissues.push_back(upper);
+  for (TissueParams& t : p.tissues) t.drag_per_s = 50;
+  World world = make_world(p);
+  for (int k = 0; k < 40; ++k) {
+    const StepReport done = world.step({});
+    EXPECT_EQ(done.flags & step_not_converged, 0u) << k;
+    EXPECT_LE(done.iterations, 12u) << k;
+  }
+  const double weight = 1.0 * lower.density_g_per_mm3 * 9810;  // of each [uN]
+  EXPECT_NEAR(world.measure_tissue(0).obstacle_force.z, 2 * weight, 0.01 * weight);
+  EXPECT_EQ(world.measure_tissue(1).obstacle_force.z, 0);
+}
+
 /// Held at its foot, which without Poisson's ratio does not hinder it: E A times the strain, which its volume tells.
 TEST(FreeTissue, AColumnUnderAPlanePressesBackAsHookeHasIt) {
   for (const double element : {0.21, 0.15}) {
