@@ -3,14 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "sim/contact/tolerances.hpp"
 
 namespace ligature::contact {
 namespace {
 
-constexpr int kMostBisections = 40;
+constexpr double kFlat = 1e-6;  // an angle whose sine is the angle
 
 // Projects the trial force on the ball of radius `bound` in the subspace of projector `across`.
 //
@@ -47,29 +46,58 @@ double huber(double size, double bound, double k) {
   return (size <= bound ? 0.5 * size * size : bound * (size - 0.5 * bound)) / k;
 }
 
+// What a grip holds along the faces: |f_t - pulley| <= bound. Unbounded before it is settled.
+struct Hold {
+  Vector3d pulley{0, 0, 0};
+  double bound = std::numeric_limits<double>::infinity();
+};
+
+// The force on the thread along the faces if nothing slid.
+Vector3d along_faces(const Constraint& grip, const Vector3d& c) {
+  const Vector3d strain = grip.anchor - c;
+  return grip.k * (strain - grip.normal.dot(strain) * grip.normal);
+}
+
+// @param trial along_faces()
+Hold hold_of(const Constraint& grip, const Vector3d& trial) {
+  if (!grip.settled) return {};
+  Hold out{{0, 0, 0}, grip.bound};
+  for (const Leaving& l : grip.leaving) out.pulley += l.press * std::tan(0.5 * l.angle) * l.along;
+  for (const Leaving& l : grip.leaving) {
+    const double turn = std::max(l.angle, kFlat), rubs = grip.friction * turn;
+    const bool drawn_out = (trial - out.pulley).dot(l.along) < 0;
+    out.bound += l.press / std::sin(turn) * (drawn_out ? -std::expm1(-rubs) : std::expm1(rubs));
+  }
+  return out;
+}
+
 }  // namespace
 
-double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept {
+double potential(const Constraint& constraint, const Vector3d& c, const Response& frozen) noexcept {
+  if (constraint.kind == Constraint::Kind::grip) {
+    const double off = constraint.normal.dot(constraint.anchor - c);
+    return 0.5 * constraint.stiffer * constraint.k * off * off +
+           huber((along_faces(constraint, c) - frozen.pulley).norm(), frozen.bound, constraint.k) +
+           frozen.pulley.dot(constraint.anchor - c);
+  }
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   const Vector3d& n = constraint.normal;
-  const double across = huber((trial - n.dot(trial) * n).norm(), bound, constraint.k);
-  if (constraint.kind == Constraint::Kind::grip) return 0.5 * n.dot(trial) * n.dot(trial) / constraint.k + across;
+  const double across = huber((trial - n.dot(trial) * n).norm(), frozen.bound, constraint.k);
   const double k = constraint.stiffer * constraint.k;
   const double trial_normal = n.dot(constraint.force) - k * (gap(constraint, c) + constraint.slack);
   const double normal_force = constraint.engaged ? std::abs(trial_normal) : std::max(0.0, trial_normal);
   return huber(normal_force, constraint.most, k) + across;
 }
 
-double grip_holds(const Constraint& grip, const Vector3d& c) noexcept {
-  if (grip.friction == 0) return grip.bound;
-  const double across = grip.k / grip.bound * std::abs(grip.normal.dot(grip.anchor - c));
-  double low = 0, high = std::numbers::pi / 2;
-  if (across >= std::exp(grip.friction * high)) return 0;
-  for (int k = 0; k < kMostBisections; ++k) {
-    const double phi = 0.5 * (low + high);
-    (std::exp(grip.friction * phi) * std::sin(phi) < across ? low : high) = phi;
-  }
-  return grip.bound * std::exp(grip.friction * low) * std::cos(low);
+GripAt grip_at(const Constraint& grip, const Vector3d& c) noexcept {
+  const Vector3d along = along_faces(grip, c);
+  const Hold hold = hold_of(grip, along);
+  const Vector3d about = along - hold.pulley;
+  GripAt out{across_faces(grip, c) * grip.normal + along, {0, 0, 0}};
+  const double beyond = about.norm() - hold.bound;
+  if (beyond <= 0) return out;
+  const Vector3d over = beyond / about.norm() * about;
+  return {out.force - over, -over / grip.k};
 }
 
 Response respond(Constraint& constraint, const Vector3d& c) noexcept {
@@ -79,12 +107,14 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
   const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   const Vector3d& n = constraint.normal;
   if (constraint.kind == Constraint::Kind::grip) {
-    out.active = true;
-    const double bound = constraint.settled ? grip_holds(constraint, c) : std::numeric_limits<double>::infinity();
+    const Vector3d along = along_faces(constraint, c);
+    const Hold hold = hold_of(constraint, along);
     const Matrix3d nn = n * n.transpose();
-    out.force = nn * trial;
-    out.stiffness = constraint.k * nn;
-    project(constraint, trial - out.force, bound, Matrix3d::Identity() - nn, out);
+    out.active = true;
+    out.pulley = hold.pulley;
+    out.force = across_faces(constraint, c) * n + hold.pulley;
+    out.stiffness = constraint.stiffer * constraint.k * nn;
+    project(constraint, along - hold.pulley, hold.bound, Matrix3d::Identity() - nn, out);
     return out;
   }
   if (!constraint.engaged) {

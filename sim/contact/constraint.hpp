@@ -7,8 +7,9 @@
 ///   contact   gap g = n.c - offset >= 0,  f_n >= 0,  g f_n = 0          (Signorini)
 ///             |f_t| <= mu f_n; where less, the point sticks: u_t = 0;
 ///             where equal, f_t opposes the slip u_t                      (Coulomb, exact cone)
-///   grip      u_n = 0: faces are in the way; |f_t| <= b; where less, u_t = 0; where equal it slides    (Tresca)
-///             b = bound, less where a thread leaves the faces aslant, over an arm: grip_holds()
+///   grip      across the faces, which are in the way, a stiff spring: f_n = -stiffer k u_n
+///             along them |f_t - p| <= b; where less, f_t = -k u_t; where equal it slides               (Tresca)
+///             b = bound, p = 0 but where a thread leaves the faces aslant, over an arm: Leaving
 ///
 /// u = c - anchor is the motion against the (moving) body during the step. Both laws are the fixed points f = P(f - k
 /// u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
@@ -21,6 +22,7 @@
 /// its first solve, whose normal force bounds it in the next: held where it was before the step, what slides would be
 /// torn off.
 #include <Eigen/Core>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -30,23 +32,40 @@ namespace ligature::contact {
 using Eigen::Matrix3d;
 using Eigen::Vector3d;
 
+/// A strand that leaves the faces of a grip at the angle phi to them, over an arm, and presses on it there by N. Of its
+/// tension T = N/sin(phi) the arm bears a part along the faces, whether it rubs or not, as a pulley does; and friction
+/// on the arm is added to what the faces hold. Drawn out the strand bears exp(mu phi) times what is inside, drawn in
+/// exp(-mu phi) times   (Euler, Eytelwein):
+///
+///   p += T (1 - cos(phi)) e   b += T (1 - exp(-mu phi)) drawn out,  T (exp(mu phi) - 1) drawn in
+///
+/// with e along the faces and outwards. So one strand is drawn out by bound exp(mu phi), whatever phi, and with another
+/// that pulls the other way, of tension T' at phi', by (bound + T' exp(mu phi')) exp(mu phi).
+struct Leaving {
+  Vector3d along{0, 0, 0};  ///< e; unit                                                                  W
+  double angle = 0;         ///< phi, from 0 to pi/2; more lies on the arm outside the faces
+  double press = 0;         ///< N, as the last linearisation found it; 0 where no strand leaves aslant [uN]
+};
+
 struct Constraint {
   enum class Kind : std::uint8_t { contact, grip };
   Kind kind = Kind::contact;
-  std::uint32_t vertex = 0;     ///< i
-  double w0 = 1, w1 = 0;        ///< weights of x_i and x_(i+1), sum 1
-  Vector3d normal{0, 0, 1};     ///< n, from the body to the thread, of a grip across the faces; unit  W
-  double offset = 0;            ///< g = n.c - offset                                     [mm]
-  double slack = 0;             ///< penetration that may stay in this step: g >= -slack  [mm]
-  Vector3d anchor{0, 0, 0};     ///< where the point would be at the end if it stuck      W [mm]
-  double friction = 0;          ///< mu; of a grip, of what bends round the arms; of a stiff body 0
-  double most = 1e6;            ///< normal force at which a contact gives way [uN]
-  double bound = 0;             ///< of a grip, along the faces [uN]
-  double k = 1;                 ///< augmentation; of a grip the stiffness of the pads [uN/mm]
-  double stiffer = 1;           ///< times k: augmentation of the normal force
-  Vector3d force{0, 0, 0};      ///< multiplier: force on the thread, of a grip zero      W [uN]
-  Vector3d direction{0, 0, 0};  ///< of the last slip; zero when it stuck
-  bool flipped = false;         ///< slip reversed during this step: the secant is used instead of the tangent
+  std::uint32_t vertex = 0;        ///< i
+  double w0 = 1, w1 = 0;           ///< weights of x_i and x_(i+1), sum 1
+  Vector3d normal{0, 0, 1};        ///< n, from the body to the thread, of a grip across the faces; unit  W
+  double offset = 0;               ///< g = n.c - offset                                     [mm]
+  double slack = 0;                ///< penetration that may stay in this step: g >= -slack  [mm]
+  Vector3d anchor{0, 0, 0};        ///< where the point would be at the end if it stuck      W [mm]
+  double friction = 0;             ///< mu; of a grip, of what bends round the arms
+  double most = 1e6;               ///< normal force at which a contact gives way [uN]
+  double bound = 0;                ///< of a grip, along the faces, without what leaves aslant [uN]
+  std::array<Leaving, 2> leaving;  ///< of a grip
+  bool bends = true;               ///< what is gripped runs over the arms; of a stiff body false
+  double k = 1;                    ///< augmentation; of a grip the stiffness of the pads [uN/mm]
+  double stiffer = 1;              ///< times k: augmentation of the normal force
+  Vector3d force{0, 0, 0};         ///< multiplier: force on the thread, of a grip zero      W [uN]
+  Vector3d direction{0, 0, 0};     ///< of the last slip; zero when it stuck
+  bool flipped = false;            ///< slip reversed during this step: the secant is used instead of the tangent
   bool sliding = false;
   int within_bound = 0;  ///< solves on end in which it slid along the secant by less than its bound holds
   bool engaged = false;  ///< a contact in the active set
@@ -58,9 +77,10 @@ struct Constraint {
 struct Response {
   Vector3d force;
   Matrix3d stiffness;
-  double bound = 0;     ///< of the part that can slip [uN]
-  double lack = 0;      ///< of a contact's distance from what it keeps, if it touches; negative inside [mm]
-  bool active = false;  ///< touches (contact) or holds (grip)
+  double bound = 0;          ///< of the part that can slip [uN]
+  Vector3d pulley{0, 0, 0};  ///< p: about which it is bounded [uN]
+  double lack = 0;           ///< of a contact's distance from what it keeps, if it touches; negative inside [mm]
+  bool active = false;       ///< touches (contact) or holds (grip)
   bool sliding = false;
 };
 /// @pre `engaged` and `sliding` say which of the cases of the law a contact is in. Remembers in `constraint` the
@@ -73,8 +93,9 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept;
 bool move_multiplier(Constraint& constraint, const Response& response, double fraction, const Vector3d& moved,
                      double gap_now) noexcept;
 
-/// The function of c whose negative gradient is respond()'s force, for a bound that stays as it is [uN mm].
-double potential(const Constraint& constraint, const Vector3d& c, double bound) noexcept;
+/// The function of c whose negative gradient is respond()'s force, for bound and pulley that stay as they are in
+/// `frozen` [uN mm].
+double potential(const Constraint& constraint, const Vector3d& c, const Response& frozen) noexcept;
 
 /// Where the constraint acts on the thread at x; behind the last vertex of a closed thread follows the first.
 inline std::size_t behind(const std::vector<Vector3d>& x, const Constraint& c) noexcept {
@@ -85,17 +106,18 @@ inline Vector3d place(const std::vector<Vector3d>& x, const Constraint& c) noexc
   return c.w0 * x[c.vertex] + c.w1 * x[behind(x, c)];
 }
 
-/// What a grip holds along the faces while it is drawn across them. A thread that leaves them at an angle phi runs
-/// over an arm, and slides when beyond it, f = (f_t, f_n), it is drawn by |f| = bound exp(mu phi)   (Euler, Eytelwein)
-///   f_n = bound exp(mu phi) sin(phi)   ->   phi   ->   f_t = bound exp(mu phi) cos(phi),  0 from phi = pi/2 on.
-/// It lacks mu where nothing bends. [uN]
-double grip_holds(const Constraint& grip, const Vector3d& c) noexcept;
-
-/// How far a grip is strained along the faces, where it slides: from the place c to the anchor. [mm]
-inline Vector3d along_faces(const Constraint& grip, const Vector3d& c) noexcept {
-  const Vector3d strain = grip.anchor - c;
-  return strain - grip.normal.dot(strain) * grip.normal;
+/// Force of a grip on the thread along its normal. [uN]
+inline double across_faces(const Constraint& grip, const Vector3d& c) noexcept {
+  return grip.stiffer * grip.k * grip.normal.dot(grip.anchor - c);
 }
+
+/// What a grip does to the thread at c, and how far that has slid along the faces beyond what holds it: the anchor
+/// follows by as much. Nothing slides before the grip is settled.
+struct GripAt {
+  Vector3d force{0, 0, 0};  ///< W [uN]
+  Vector3d slid{0, 0, 0};   ///< W [mm]
+};
+GripAt grip_at(const Constraint& grip, const Vector3d& c) noexcept;
 
 /// g without slack; positive = apart. [mm]
 inline double gap(const Constraint& constraint, const Vector3d& c) noexcept {

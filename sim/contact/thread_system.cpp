@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
 #include "sim/contact/tolerances.hpp"
 #include "sim/rod/lanes.hpp"
@@ -63,6 +64,7 @@ ThreadSystem::ThreadSystem(std::size_t most_vertices, std::size_t most_constrain
       span_answers_(3 * most_vertices * kMostSpans),
       responses_(most_constraints),
       fixed_(most_vertices),
+      gripped_(most_vertices),
       base_(frames_like),
       trial_twist_(frames_like),
       band1_(most_vertices),
@@ -309,6 +311,7 @@ ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
                             tension_known_ ? tension_.data() : nullptr, gradient_.data(), derivative ? &a : nullptr);
   load_ = std::max(std::sqrt(load_), element_force_);
 
+  find_leaving();
   Imbalance out;
   for (std::size_t j = 0; j < p_.count; ++j) {
     Constraint& c = p_.constraints[j];
@@ -323,7 +326,7 @@ ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
     if (!derivative) continue;
     Block k = Block::Zero();
     if constexpr (D == 1)
-      k(0, 0) = c.k;
+      k(0, 0) = c.kind == Constraint::Kind::grip ? c.stiffer * c.k : c.k;
     else
       k.template topLeftCorner<3, 3>() = r.stiffness;
     a.add(c.vertex, c.w0 * c.w0 * k);
@@ -335,6 +338,54 @@ ThreadSystem::Imbalance ThreadSystem::assemble_as(rod::Hessian kind) noexcept {
   out.force = balance.force;
   out.finite = balance.finite;
   return out;
+}
+
+// What the vertices from the outermost one to the middle of those between the faces are pressed by to the side of the
+// normal. Not by the outermost alone: as a lever, a strand that leaves aslant presses the next ones to the other side.
+double ThreadSystem::pressed_at_end(std::size_t vertex, bool ahead) const noexcept {
+  double sum = 0;
+  std::size_t count = 0;
+  const auto pressed = [&](std::size_t i) { return -across_faces(p_.constraints[gripped_[i] - 1], p_.state->x[i]); };
+  for (std::size_t i = vertex; i != kNoVertex && gripped_[i] && count < p_.count; i = beside(i, !ahead)) ++count;
+  for (std::size_t k = 0, i = vertex; k < (count + 1) / 2; ++k, i = beside(i, !ahead))
+    sum += (2 * k + 1 == count && count > 1 ? 0.5 : 1) * pressed(i);
+  return sum;
+}
+
+// How the thread leaves the faces, at the outermost of the vertices between them.
+void ThreadSystem::find_leaving() noexcept {
+  const std::vector<Vector3d>& x = p_.state->x;
+  const auto grips = [&](const auto& do_for) {
+    for (std::size_t j = 0; j < p_.count; ++j)
+      if (p_.constraints[j].kind == Constraint::Kind::grip) do_for(p_.constraints[j], j);
+  };
+  grips([&](const Constraint& c, std::size_t j) { gripped_[c.vertex] = j + 1; });
+  grips([&](Constraint& c, std::size_t) {
+    c.leaving = {};
+    if (!c.bends || !c.settled) return;
+    std::array<double, 2> pull{};  // on the faces, by what each strand is stretched
+    std::array<bool, 2> leaves{};
+    for (const std::size_t ahead : {0u, 1u}) {
+      const std::size_t next = beside(c.vertex, ahead), inner = beside(c.vertex, !ahead);
+      if (next == kNoVertex || gripped_[next]) continue;
+      Leaving& leaving = c.leaving[ahead];
+      const Vector3d edge = x[next] - x[c.vertex];
+      const double length = edge.norm(), lift = edge.dot(c.normal) / length;
+      Vector3d out = edge - edge.dot(c.normal) * c.normal;
+      leaving.angle = std::asin(std::min(1.0, std::abs(lift)));
+      if (inner != kNoVertex && gripped_[inner])
+        if (const Vector3d run = x[c.vertex] - x[inner]; run.dot(out) < 0)
+          out = run - run.dot(c.normal) * c.normal, leaving.angle = std::numbers::pi / 2;
+      if (const double size = out.norm(); size > 0) leaving.along = out / size;
+      leaving.press = std::max(0.0, pressed_at_end(c.vertex, ahead) * (lift < 0 ? -1 : 1));
+      leaves[ahead] = true;
+      pull[ahead] = std::max(0.0, length / p_.model->edge_length(ahead ? c.vertex : next) - 1) * std::abs(lift);
+    }
+    if (!leaves[0] || !leaves[1]) return;
+    const double both = pull[0] + pull[1];
+    for (const std::size_t k : {0u, 1u}) c.leaving[k].press *= both > 0 ? pull[k] / both : 0.5;
+  });
+  grips([&](const Constraint& c, std::size_t) { gripped_[c.vertex] = 0; });
 }
 
 ThreadSystem::Imbalance ThreadSystem::imbalance() const noexcept {
@@ -756,7 +807,7 @@ double ThreadSystem::merit(const std::vector<Vector3d>& x, const rod::Twist& twi
     for (std::size_t i = 0; i < p_.model->edges(); ++i)
       sum += 0.5 * per_angle_[i] * (theta[i] - theta0_[i]) * (theta[i] - theta0_[i]);
   for (std::size_t j = 0; j < p_.count; ++j)
-    sum += potential(p_.constraints[j], place(x, p_.constraints[j]), responses_[j].bound);
+    sum += potential(p_.constraints[j], place(x, p_.constraints[j]), responses_[j]);
   return sum;
 }
 

@@ -50,6 +50,8 @@ struct HeldFrame {
   double spin = 0;         ///< about its own tangent, before the turn [rad]
 };
 
+inline constexpr std::size_t kNoVertex = ~std::size_t{0};
+
 /// What moves the thread in one step.
 struct Drive {
   std::vector<Vector3d> load;     ///< dead force on every vertex at the end of the step: weight and others [uN]  (n)
@@ -248,6 +250,13 @@ class ThreadSystem final : public ThreadInverse {
   void prepare() noexcept;
   void find_rounding() noexcept;
   void find_body_turn() noexcept;
+  void find_leaving() noexcept;
+  double pressed_at_end(std::size_t vertex, bool ahead) const noexcept;
+  std::size_t beside(std::size_t vertex, bool ahead) const noexcept {
+    const std::size_t last = p_.model->vertices() - 1;
+    if (vertex == (ahead ? last : 0)) return !p_.model->closed ? kNoVertex : ahead ? 0 : last;
+    return ahead ? vertex + 1 : vertex - 1;
+  }
 
   StepProblem p_;
   StepSettings settings_;
@@ -285,6 +294,7 @@ class ThreadSystem final : public ThreadInverse {
   std::array<double, kMostSpans * kMostSpans> inner_{};  ///< inverse of C^-1 + G^T A^-1 G
   std::vector<Response> responses_;                      ///< of the last assembly                               (count)
   std::vector<unsigned char> fixed_;                     ///< vertex is prescribed                                   (n)
+  std::vector<std::size_t> gripped_;                     ///< 1 + the grip there; all 0 outside find_leaving()       (n)
   rod::Twist base_, trial_twist_;                        ///< frames at the start of the step, and carried to a trial
   rod::BlockBand<1> band1_, kept1_;                      ///< factored, and as it was before
   rod::BlockBand<3> band3_, kept3_;

@@ -89,6 +89,11 @@ bool Forceps::between_faces(const Vec3& p_T, double thread_radius, double parted
          std::abs(p_T.y) <= half_gap(p_T.x) + std::max(0.0, parted) + thread_radius;
 }
 
+bool Forceps::within_arm(const Vec3& p_T) const noexcept {
+  const double r = radius(p_T.x);
+  return p_T.x <= 0 && p_T.x >= -model_.grasp_reach && std::hypot(r + half_gap(p_T.x) - std::abs(p_T.y), p_T.z) < r;
+}
+
 bool Forceps::overlap(const Vec3& p_T, double thread_radius) const noexcept {
   const double r = radius(p_T.x), beyond = p_T.x + model_.tip_radius;  // of the spheres at the tips
   const double aside = r + half_gap(p_T.x) + std::abs(p_T.y);

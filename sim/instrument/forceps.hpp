@@ -81,6 +81,9 @@ class Forceps {
   bool between_faces(const Vec3& p_T, double thread_radius, double parted = 0) const noexcept;
   /// Whether such a thread would overlap both arms.
   bool overlap(const Vec3& p_T, double thread_radius) const noexcept;
+  /// Inside an arm, where faces can be: what is drawn in over its edge runs on between them.
+  bool within_arm(const Vec3& p_T) const noexcept;
+
   /// The same point squeezed towards y = 0 as far as the closing faces push it.
   Vec3 squeezed(Vec3 p_T, double thread_radius) const noexcept;
 

@@ -3,8 +3,8 @@
 ///
 /// Closing below grasp_opening takes what lies between the faces; opening above release_opening, or the loss of the
 /// instrument, lets go. A held vertex is a grip constraint (contact/constraint.hpp): it follows its anchor within
-/// the give of the pads (0.02 mm) until it is pulled harder than its share of grip_force, then it slides and takes its
-/// anchor along.
+/// the give of the pads (0.02 mm) until it is pulled along the faces harder than its share of grip_force and what
+/// friction on the arms adds to it, then it slides and takes its anchor along. Across the faces it follows at any pull.
 /// Source: thesis 3.6.2 (which fixes the vertices, without slip).
 #include <Eigen/Core>
 #include <cstdint>

@@ -17,12 +17,25 @@ constexpr double kDrawnIn = 0.5;          // of what is spared on either side of
 constexpr double kLikelyDrawn = 2;        // times what a step has drawn in so far
 constexpr double kGripShedding = 0.5;     // a sliding vertex this far outside the faces is no longer held [mm]
 
+// Of the stiff body that a thread may have, a needle.
+bool in_body(const rod::RodModel& model, std::size_t vertex) {
+  const rod::Sections& s = model.sections;
+  return s.body_last > s.body_first && vertex >= s.body_first && vertex <= s.body_last;
+}
+
 }  // namespace
 
 bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept {
   for (const Held& h : grasps[f].held)
     if (h.thread == thread && h.vertex == vertex) return true;
   return false;
+}
+
+bool World::State::is_beside_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept {
+  const std::size_t last = threads[thread].model.vertices() - 1;
+  const bool closed = threads[thread].model.closed;
+  return (vertex < last ? is_held(f, thread, vertex + 1) : closed && is_held(f, thread, 0)) ||
+         (vertex > 0 ? is_held(f, thread, vertex - 1) : closed && is_held(f, thread, last));
 }
 
 // Closed jaws overlap the thread they hold, and what of it leaves them as far as it is still between their faces:
@@ -71,10 +84,8 @@ void World::State::spare_drawn_in() noexcept {
       const Constraint& c = constraints[j];
       if (c.kind != Constraint::Kind::grip || !c.settled) continue;
       const std::size_t f = c.slot / instrument::kMostHeld;
-      const Vector3d strain = contact::along_faces(c, t.state.x[c.vertex]);
-      const double give = contact::grip_holds(c, t.state.x[c.vertex]) / c.k, most = strain.norm();
-      if (most > give &&
-          draw_in(f, grasps[f].held[c.slot % instrument::kMostHeld], (give / most - 1) * strain, kLikelyDrawn))
+      const Vector3d slid = contact::grip_at(c, t.state.x[c.vertex]).slid;
+      if (!slid.isZero(0) && draw_in(f, grasps[f].held[c.slot % instrument::kMostHeld], slid, kLikelyDrawn))
         more = true;
     }
   if (more) spare_held();
@@ -237,15 +248,11 @@ void World::State::squeeze(std::size_t f, std::uint32_t thread) noexcept {
   const Forceps& tool = forceps[f];
   Grasp& grasp = grasps[f];
   const rod::RodModel& model = threads[thread].model;
-  const rod::Sections& s = model.sections;
-  const auto in_body = [&](const Held& h) {
-    return s.body_last > s.body_first && h.vertex >= s.body_first && h.vertex <= s.body_last;
-  };
   double n = 0, at = 0, y = 0, at2 = 0, at_y = 0;
   const Held *first = nullptr, *last = nullptr;
   for (Held& h : grasp.held) {
     if (h.thread != thread) continue;
-    if (!in_body(h)) {
+    if (!in_body(model, h.vertex)) {
       h.anchor_T = tool.squeezed(h.anchor_T, model.radius_at(h.vertex));
       continue;
     }
@@ -266,7 +273,7 @@ void World::State::squeeze(std::size_t f, std::uint32_t thread) noexcept {
   const double from = pushed(*first), to = pushed(*last), begin = static_cast<double>(first->vertex);
   const double length = static_cast<double>(last->vertex) - begin;
   for (Held& h : grasp.held)
-    if (h.thread == thread && in_body(h))
+    if (h.thread == thread && in_body(model, h.vertex))
       h.anchor_T.y += from + (length > 0 ? (static_cast<double>(h.vertex) - begin) / length : 0.0) * (to - from);
 }
 
@@ -284,10 +291,10 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       c.anchor = to_eigen(jaws(f) * held.anchor_T);
       c.normal = to_eigen(rotate(jaws(f).q, {0, 1, 0}));
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
-      const rod::Sections& s = threads[thread].model.sections;
-      const bool stiff = s.body_last > s.body_first && held.vertex >= s.body_first && held.vertex <= s.body_last;
-      c.friction = stiff ? 0 : params.friction.thread_tool;
+      c.bends = !in_body(threads[thread].model, held.vertex);
+      c.friction = params.friction.thread_tool;
       c.k = c.bound / contact::kGripGive;
+      c.stiffer = contact::kGripAcross;
       c.slot = f * instrument::kMostHeld + h;
       constraints.push_back(c);
     }
@@ -299,18 +306,35 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
 void World::State::keep_beside(std::size_t f, const Held& left, double slid_mm) noexcept {
   const Forceps& tool = forceps[f];
   const Thread& t = threads[left.thread];
+  const rod::RodModel& model = t.model;
   const Pose X_TW = inverse(jaws(f));
   const double room = std::max(kGripShedding, slid_mm);
   double least = room;
   Held nearest;
   nearest.thread = left.thread;
-  for (std::size_t i = t.model.closed ? 0 : 1; i + (t.model.closed ? 0 : 1) < t.state.x.size(); ++i) {
+  const auto look_at = [&](std::size_t i) {
+    if (!model.closed && (i == 0 || i + 1 == t.state.x.size())) return;
     const Vec3 p = X_TW * from_eigen(t.state.x[i]);
-    Vec3 inside = tool.squeezed(p, t.model.radius_at(i));
+    Vec3 inside = tool.squeezed(p, model.radius_at(i));
     inside.x = std::clamp(p.x, -tool.model().grasp_reach, 0.0);
     inside.z = std::clamp(p.z, -tool.radius(inside.x), tool.radius(inside.x));
     if (const double off = norm(p - inside); off < least)
       least = off, nearest.vertex = static_cast<std::uint32_t>(i), nearest.anchor_T = inside;
+  };
+  // What was held last slid by so much from the other edge of the faces, at most.
+  const double reach = room + slid_mm + 2 * tool.radius(left.anchor_T.x);
+  look_at(left.vertex);
+  for (const bool ahead : {false, true}) {
+    double arc = 0;
+    for (std::size_t i = left.vertex; arc < reach;) {
+      if (!ahead && i == 0 && !model.closed) break;
+      const std::size_t edge = ahead ? i : i > 0 ? i - 1 : model.edges() - 1;
+      if (edge >= model.edges()) break;
+      arc += model.edge_length(edge);
+      i = ahead ? model.next(edge) : edge;
+      if (i == left.vertex) break;
+      look_at(i);
+    }
   }
   if (least < room) grasps[f].held.push_back(nearest);
 }
@@ -329,15 +353,14 @@ void World::State::update_grips(StepReport& report) noexcept {
       for (std::size_t j = t.constraints_first; j < t.constraints_first + t.constraints_count; ++j) {
         const Constraint& c = constraints[j];
         if (c.kind != Constraint::Kind::grip || c.slot / instrument::kMostHeld != f) continue;
+        if (!c.settled) continue;  // cut short before it went with the jaws: what it lags is no pull
         Held& held = grasp.held[c.slot % instrument::kMostHeld];
-        const Vector3d along = contact::along_faces(c, t.state.x[c.vertex]);
-        const double pull = c.k * along.norm(), bound = contact::grip_holds(c, t.state.x[c.vertex]);
-        held.force_W =
-            c.k * (c.anchor - t.state.x[c.vertex] - std::max(0.0, 1 - bound / std::max(pull, 1e-300)) * along);
-        if (pull <= bound) continue;
+        const contact::GripAt grip = contact::grip_at(c, t.state.x[c.vertex]);
+        held.force_W = grip.force;
+        if (grip.slid.isZero(0)) continue;
         grasp.slid = true;
-        slid_mm = std::max(slid_mm, (pull - bound) / c.k);
-        held.anchor_T = X_TW * from_eigen(t.state.x[c.vertex] + held.force_W / c.k);
+        slid_mm = std::max(slid_mm, grip.slid.norm());
+        held.anchor_T = X_TW * from_eigen(c.anchor + grip.slid);
       }
     if (!grasp.slid) continue;
     std::size_t kept = 0;
@@ -356,7 +379,9 @@ void World::State::update_grips(StepReport& report) noexcept {
     for (std::uint32_t k = 0; k < threads.size(); ++k)
       for (std::size_t i = 0; i < threads[k].state.x.size(); ++i) {
         const Vec3 p_T = X_TW * from_eigen(threads[k].state.x[i]);
-        if (tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted) && !is_held(f, k, i))
+        if (is_held(f, k, i)) continue;
+        const bool drawn_in = tool.within_arm(p_T) && is_beside_held(f, k, i);
+        if (drawn_in || tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
     if (grasp.held.empty() && left) keep_beside(f, *left, slid_mm);

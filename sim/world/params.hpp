@@ -211,7 +211,7 @@ struct ForcepsParams {
   double grasp_opening_rad = 0.026;    ///< grasps when the opening falls below ...
   double release_opening_rad = 0.039;  ///< ... and lets go above (hysteresis)
   double grasp_reach_mm = 3.0;         ///< how far behind the tip the gripping faces reach
-  double grip_force = 3e5;             ///< pulled harder than this, a grasped thread slides through the jaws [uN]
+  double grip_force = 3e5;             ///< pulled harder than this along the faces, what is grasped slides [uN]
   double hand_stiffness = 2e5;         ///< of each arm, the hand behind it [uN/mm]
   double max_speed_mm_per_s = 400;     ///< the jaws follow the hand no faster; a jump of the tracking is caught up
   double max_turn_rad_per_s = 40;      ///< likewise for their direction (about the tip) ...

@@ -226,6 +226,7 @@ struct World::State {
   void let_go(std::size_t f) noexcept;
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
+  bool is_beside_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
   void keep_beside(std::size_t f, const instrument::Held& left, double slid_mm) noexcept;
   double beside_jaws(std::size_t f, const instrument::Held& held) const noexcept;
   bool draw_in(std::size_t f, instrument::Held& held, const Eigen::Vector3d& slid_W, double likely) noexcept;

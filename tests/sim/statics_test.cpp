@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "sim/base/random.hpp"
 #include "sim/contact/constraint.hpp"
@@ -152,6 +153,9 @@ TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
     c.normal = Vector3d(random.normal(), random.normal(), random.normal()).normalized();
     c.force = (i % 3 == 0 ? 0.0 : 5.0) * c.normal;
     c.settled = true;
+    if (i % 2 == 0)  // over an arm on one side or both
+      for (std::size_t k = 0; k < (i % 4 == 0 ? 2 : 1); ++k)
+        c.leaving[k] = {c.normal.unitOrthogonal() * (k == 0 ? 1.0 : -1.0), 0.7, k == 0 ? 1.0 : 2.0};
     c.sliding = i % 2 == 0;
     c.anchor = 1e-4 * Vector3d(random.normal(), random.normal(), random.normal());
     const Vector3d at = 3e-4 * Vector3d(random.normal(), random.normal(), random.normal());
@@ -159,12 +163,43 @@ TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
     Vector3d numeric;
     for (int k = 0; k < 3; ++k) {
       const Vector3d h = 1e-9 * Vector3d::Unit(k);
-      numeric[k] = -(potential(c, at + h, r.bound) - potential(c, at - h, r.bound)) / 2e-9;
+      numeric[k] = -(potential(c, at + h, r) - potential(c, at - h, r)) / 2e-9;
     }
     if (c.kind == Constraint::Kind::contact && r.force.dot(c.normal) < 0) continue;  // pulls: on its way out
     EXPECT_LT((numeric - r.force).norm(), 1e-4 * (1 + r.force.norm())) << i;
     EXPECT_LT((r.stiffness - r.stiffness.transpose()).norm(), 1e-12 * r.stiffness.norm() + 1e-300);
   }
+}
+
+// A grip from which a strand of this tension goes at this angle to one side of the faces, over an arm, and another the
+// other way; the place is strained by as much as holds both.
+GripAt drawn_over_arms(double mu, double tension, double angle, double other = 0, double other_angle = 0) {
+  Constraint grip = bench(mu);
+  grip.kind = Constraint::Kind::grip;
+  grip.settled = true;
+  grip.bound = 1;
+  grip.normal = Vector3d::UnitY();
+  const double lifts = tension * std::sin(angle), others = other * std::sin(other_angle);
+  grip.leaving[1] = {Vector3d::UnitX(), angle, lifts};
+  grip.leaving[0] = {-Vector3d::UnitX(), other_angle, others};
+  const Vector3d pull(tension * std::cos(angle) - other * std::cos(other_angle), lifts + others, 0);
+  return grip_at(grip, pull / grip.k);
+}
+
+// Eytelwein's law, whatever the angle: also without friction, along the faces and where a strand pulls at right angles
+// to them, so that the faces bear nothing along themselves.
+TEST(Constraint, OverAnArmAGripHoldsByEytelweinsLaw) {
+  for (const double mu : {0.0, 0.1, 0.4})
+    for (const double angle : {0.0, 1e-7, 0.3, 1.0, std::numbers::pi / 2})
+      for (const double other : {0.0, 0.5, 3.0})
+        for (const double other_angle : {0.0, 0.6, std::numbers::pi / 2}) {
+          const double most = (1 + other * std::exp(mu * other_angle)) * std::exp(mu * angle);
+          const GripAt holds = drawn_over_arms(mu, 0.999 * most, angle, other, other_angle);
+          EXPECT_TRUE(holds.slid.isZero(0)) << mu << ' ' << angle << ' ' << other << ' ' << other_angle;
+          const GripAt slides = drawn_over_arms(mu, 1.001 * most, angle, other, other_angle);
+          EXPECT_GT(slides.slid.x(), 0) << mu << ' ' << angle << ' ' << other << ' ' << other_angle;
+          EXPECT_EQ(slides.slid.y(), 0) << "the faces are in the way";
+        }
 }
 
 // A free light rod of three vertices on a plane.
