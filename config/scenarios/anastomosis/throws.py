@@ -1,9 +1,9 @@
 """The knot of the scripted stitch: two instrument throws of opposite hand, and the cut.
 
-For a throw the right hand holds its closed jaws across the vessels, pointing away from the operator; the left hand, which
-has the needle, lays the long end once round them, rolling so that the thread leaves the needle straight. The right hand
-goes to the short end with the loop on its jaws, takes it and backs out of the loop; then the hands go apart, each to the
-other side. The second throw is the mirror image of the first: a reef. Wound as the first it is a granny.
+For a throw the right hand holds its closed jaws across the vessels, pointing away from the operator; the left hand,
+which has the needle, lays the long end once round them, rolling so that the thread leaves the needle straight. The
+right hand goes to the short end with the loop on its jaws, takes it and backs out of the loop; then the hands go apart,
+each to the other side. The second throw is the mirror image of the first: a reef. Wound as the first it is a granny.
 """
 import math
 
@@ -18,6 +18,7 @@ LONG = 13.7                       # of thread from the second vessel to the need
 ROUND = 0.5                       # radius of a loop about closed jaws [mm]
 SLACK = 0.5                       # of the long end while it is laid round [mm]
 BEHIND = 3.6                      # the loop's distance from the tips [mm]
+DEEP = 0.3                        # so far behind them the short end is taken: nearer, the sooner the loop is off [mm]
 KNOT = (0.0, 0.0, 2.6)            # where it comes to lie
 EASE = 3.0                        # of the long end, once the knot is drawn up, until the short one is let go, ...
 SLACKENED = 1.8                   # ... and while it is cut [mm]
@@ -122,15 +123,15 @@ def in_line(hands, swage, knot):
     return roll + 360 * round((hands.roll - roll) / 360)
 
 
-def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, wind=None, front=0.6, low=1.0, reach=1.0,
+def throw(hands, t, side, see, root, length, height, back, take=0.25, wind=None, front=0.6, low=1.0, reach=1.0,
           across=0.0, settle=0.0, line_up=True, ahead=1.5):
-    """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to the
-    short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid round; take:
-    how far from its end the short one is taken, deep: how far behind the tips, front: from how far in front of it; low:
-    what part of the right hand's way down the left one goes as well; reach: how long that takes to where it begins [s];
-    across: how far from its end the short end has the direction that the jaws are laid across; settle: for how long the
-    open jaws follow the short end before they shut [s]; line_up: the needle is rolled into the line of the thread before
-    it is drawn; back: the right hand's way out of the loop from where it took the end, move by move, and y where it draws
+    """One throw. side: +1 where the long end comes from the right of the short one, -1 from its left; see: (t, take) to
+    the short end's (at, tail); root: where the long end begins; length: of it; height: of the jaws that it is laid
+    round; take: how far from its end the short one is taken, front: from how far in front of it; low: what part of the
+    right hand's way down the left one goes as well; reach: how long that takes to where it begins [s]; across: how far
+    from its end the short end has the direction that the jaws are laid across; settle: for how long the open jaws
+    follow the short end before they shut [s]; line_up: the needle is rolled into the line of the thread before it is
+    drawn; back: the right hand's way out of the loop from where it took the end, move by move, and y where it draws
     from; ahead: y to which the left one draws then; wind: +1 laid round anticlockwise as the operator sees it, -1
     clockwise, else as the side asks for in a reef.
     @returns when it has been drawn through"""
@@ -175,7 +176,7 @@ def throw(hands, t, side, see, root, length, height, back, take=0.25, deep=0.5, 
     t += 0.25
     at, _ = see(t, take)
     hands.look(t, 0.4, take, at)
-    hands.move_right(t, t + 0.4, (at[0], at[1] + deep, at[2]))
+    hands.move_right(t, t + 0.4, (at[0], at[1] + DEEP, at[2]))
     hands.move_left(t, t + 0.4, add(hands.swage, (0.0, 1.0, 0.0)))
     hands.follow(t, t + 0.4 + settle, take, at)
     t += 0.45 + settle
@@ -208,9 +209,9 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     def see(at, take):
         return sight.short_end(at, right, left, take)
 
-    # From nearer, jaws that open push the short end aside; the nearer the tips it is held, the sooner the loop is off
-    # them. Taken nearer its end, it is stripped off by a loop that is drawn tight before.
-    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25, deep=0.3,
+    # From nearer, jaws that open push the short end aside. Taken nearer its end, it is stripped off by a loop that is
+    # drawn tight before.
+    t = throw(hands, t, 1, see, root=(0.8, 0.0, 2.5), length=LONG, height=7.8, front=1.25,
               settle=0.0 if granny else 0.4, line_up=not granny, back=(2.6, 4.2, 4.0))
     # Along the vessels, low, to either side alike: the throw comes down between the holes and leaves the ends in line.
     hands.move_right(t, t + 1.6, (3.4, -0.6, 3.0))
@@ -224,16 +225,17 @@ def tie(right, left, t, sight, left_aims, deep, granny=False):
     hands.move_right(t, t + 0.6, add(hands.tip, (0.0, -5.0, 0.0)))
     t += 1.25
     # The short end lies low: the needle is not to come down on the vessel with it. Taken behind where the first throw's
-    # jaws have bent it: that bend points at the jaws, and slips past between them. The open jaws go after it until it has
-    # come to rest: beside it they would shut on nothing. The long end draws the loop on ahead: a slack one rides on them.
+    # jaws have bent it: that bend points at the jaws, and slips past between them. The open jaws go after it until it
+    # has come to rest: beside it they would shut on nothing. The long end draws the loop on ahead: a slack one rides on
+    # them.
     if granny:
-        t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.6, across=0.7, wind=1, low=0.7,
-                  reach=1.6, line_up=False, back=(2.4, 3.8, 3.4))
+        t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.6, across=0.7, wind=1,
+                  low=0.7, reach=1.6, line_up=False, back=(2.4, 3.8, 3.4))
     else:
         t = throw(hands, t, -1, see, root=(0.6, 0.0, 3.6), length=12.6, height=8.3, take=0.67, across=0.7, low=0.7,
                   reach=1.6, settle=0.4, ahead=2.5, back=(2.1, 3.3, 2.9))
-    # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides to
-    # that one's hole and bends the vessels.
+    # Low over the vessels, so that the knot goes down to them, and both ends alike: drawn along one of them, it slides
+    # to that one's hole and bends the vessels.
     short, long = (-3.4, 10.2) if granny else (-4.4, 10.6)
     hands.move_right(t, t + 1.2, (short, -0.3, 3.0))
     hands.move_left(t, t + 1.2, (long, 0.3, 3.0), in_line(hands, (long, 0.3, 3.0), KNOT))
