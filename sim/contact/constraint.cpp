@@ -104,7 +104,6 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
   Response out;
   out.force.setZero();
   out.stiffness.setZero();
-  const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   const Vector3d& n = constraint.normal;
   if (constraint.kind == Constraint::Kind::grip) {
     const Vector3d along = along_faces(constraint, c);
@@ -121,6 +120,7 @@ Response respond(Constraint& constraint, const Vector3d& c) noexcept {
     constraint.direction.setZero();
     return out;
   }
+  const Vector3d trial = constraint.force - constraint.k * (c - constraint.anchor);
   out.lack = gap(constraint, c) + constraint.slack;
   const double k = constraint.stiffer * constraint.k;
   const double normal_force = n.dot(constraint.force) - k * out.lack;

@@ -11,8 +11,8 @@
 ///             along them |f_t - p| <= b; where less, f_t = -k u_t; where equal it slides               (Tresca)
 ///             b = bound, p = 0 but where a thread leaves the faces aslant, over an arm: Leaving
 ///
-/// u = c - anchor is the motion against the (moving) body during the step. Both laws are the fixed points f = P(f - k
-/// u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
+/// u = c - anchor is the motion against the (moving) body during the step. That of contacts is the fixed point f = P(f
+/// - k u) for any k > 0, P the projection on the cone ([Alart 1991], natural map); the solver takes Newton steps on the
 /// force P(f - k u) and then makes it the new f (method of multipliers [Rockafellar 1976]), so that neither penetration
 /// nor creep is left over at convergence, whatever k. k follows the force so that f/k stays about `softness`. For a
 /// frozen bound mu f_n each such step minimises a convex function; the bound is refreshed with f_n in each. Where the
@@ -44,7 +44,7 @@ using Eigen::Vector3d;
 struct Leaving {
   Vector3d along{0, 0, 0};  ///< e; unit                                                                  W
   double angle = 0;         ///< phi, from 0 to pi/2; more lies on the arm outside the faces
-  double press = 0;         ///< N, as the last linearisation found it; 0 where no strand leaves aslant [uN]
+  double press = 0;         ///< N, as the last assembly found it; 0 where no strand leaves aslant [uN]
 };
 
 struct Constraint {
@@ -61,6 +61,7 @@ struct Constraint {
   double bound = 0;                ///< of a grip, along the faces, without what leaves aslant [uN]
   std::array<Leaving, 2> leaving;  ///< of a grip
   bool bends = true;               ///< what is gripped runs over the arms; of a stiff body false
+  std::uint32_t holder = 0;        ///< of a grip: neighbours that one holder has are between the same faces
   double k = 1;                    ///< augmentation; of a grip the stiffness of the pads [uN/mm]
   double stiffer = 1;              ///< times k: augmentation of the normal force
   Vector3d force{0, 0, 0};         ///< multiplier: force on the thread, of a grip zero      W [uN]

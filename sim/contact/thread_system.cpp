@@ -14,6 +14,7 @@
 namespace ligature::contact {
 namespace {
 
+constexpr double kUpright = 1e-3;         // of an edge, its part along faces
 constexpr std::size_t kMostColumns = 64;  // of one solve_window()
 using SmallMatrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, 0, kMostSpans, kMostSpans>;
 using SmallVector = Eigen::Matrix<double, Eigen::Dynamic, 1, 0, kMostSpans, 1>;
@@ -352,40 +353,51 @@ double ThreadSystem::pressed_at_end(std::size_t vertex, bool ahead) const noexce
   return sum;
 }
 
-// How the thread leaves the faces, at the outermost of the vertices between them.
-void ThreadSystem::find_leaving() noexcept {
+// The strand that leaves the faces there, if one does.
+Leaving ThreadSystem::leaving_at(const Constraint& c, bool ahead) const noexcept {
   const std::vector<Vector3d>& x = p_.state->x;
+  const rod::Sections& s = p_.model->sections;
+  const std::size_t next = beside(c.vertex, ahead), inner = beside(c.vertex, !ahead);
+  if (next == kNoVertex || gripped_[next]) return {};
+  if (s.body_last > s.body_first && next >= s.body_first && next <= s.body_last) return {};
+  const Vector3d edge = x[next] - x[c.vertex];
+  const double length = edge.norm(), lift = edge.dot(c.normal) / length;
+  Leaving out;
+  Vector3d along = edge - edge.dot(c.normal) * c.normal;
+  out.angle = std::asin(std::min(1.0, std::abs(lift)));
+  const bool alone = inner == kNoVertex || !gripped_[inner];
+  // Straight away from the faces it tells nothing of where along them it came from.
+  if (const Vector3d run = alone ? along : x[c.vertex] - x[inner];
+      run.dot(along) < 0 || (!alone && along.norm() < kUpright * length))
+    along = run - run.dot(c.normal) * c.normal, out.angle = std::numbers::pi / 2;
+  if (const double size = along.norm(); size > 0) out.along = along / size;
+  if (alone && inner != kNoVertex) {
+    const std::size_t e = ahead ? c.vertex : next;
+    out.press = std::max(0.0, p_.model->edge_stretch(e) * (length / p_.model->edge_length(e) - 1)) * std::abs(lift);
+  } else {
+    out.press = std::max(0.0, pressed_at_end(c.vertex, ahead) * (lift < 0 ? -1 : 1));
+  }
+  return out;
+}
+
+// How the thread leaves the faces, at the outermost of the vertices that a holder has between them.
+void ThreadSystem::find_leaving() noexcept {
+  std::uint32_t holders = 0;
   const auto grips = [&](const auto& do_for) {
     for (std::size_t j = 0; j < p_.count; ++j)
       if (p_.constraints[j].kind == Constraint::Kind::grip) do_for(p_.constraints[j], j);
   };
-  grips([&](const Constraint& c, std::size_t j) { gripped_[c.vertex] = j + 1; });
-  grips([&](Constraint& c, std::size_t) {
-    c.leaving = {};
-    if (!c.bends || !c.settled) return;
-    std::array<double, 2> pull{};  // on the faces, by what each strand is stretched
-    std::array<bool, 2> leaves{};
-    for (const std::size_t ahead : {0u, 1u}) {
-      const std::size_t next = beside(c.vertex, ahead), inner = beside(c.vertex, !ahead);
-      if (next == kNoVertex || gripped_[next]) continue;
-      Leaving& leaving = c.leaving[ahead];
-      const Vector3d edge = x[next] - x[c.vertex];
-      const double length = edge.norm(), lift = edge.dot(c.normal) / length;
-      Vector3d out = edge - edge.dot(c.normal) * c.normal;
-      leaving.angle = std::asin(std::min(1.0, std::abs(lift)));
-      if (inner != kNoVertex && gripped_[inner])
-        if (const Vector3d run = x[c.vertex] - x[inner]; run.dot(out) < 0)
-          out = run - run.dot(c.normal) * c.normal, leaving.angle = std::numbers::pi / 2;
-      if (const double size = out.norm(); size > 0) leaving.along = out / size;
-      leaving.press = std::max(0.0, pressed_at_end(c.vertex, ahead) * (lift < 0 ? -1 : 1));
-      leaves[ahead] = true;
-      pull[ahead] = std::max(0.0, length / p_.model->edge_length(ahead ? c.vertex : next) - 1) * std::abs(lift);
-    }
-    if (!leaves[0] || !leaves[1]) return;
-    const double both = pull[0] + pull[1];
-    for (const std::size_t k : {0u, 1u}) c.leaving[k].press *= both > 0 ? pull[k] / both : 0.5;
-  });
-  grips([&](const Constraint& c, std::size_t) { gripped_[c.vertex] = 0; });
+  grips([&](Constraint& c, std::size_t) { c.leaving = {}, holders = std::max(holders, c.holder + 1); });
+  for (std::uint32_t holder = 0; holder < holders; ++holder) {
+    const auto runs_on = [&](const Constraint& c) { return c.holder == holder && c.bends && c.settled; };
+    grips([&](const Constraint& c, std::size_t j) {
+      if (runs_on(c)) gripped_[c.vertex] = j + 1;
+    });
+    grips([&](Constraint& c, std::size_t) {
+      if (runs_on(c)) c.leaving = {leaving_at(c, false), leaving_at(c, true)};
+    });
+    grips([&](const Constraint& c, std::size_t) { gripped_[c.vertex] = 0; });
+  }
 }
 
 ThreadSystem::Imbalance ThreadSystem::imbalance() const noexcept {

@@ -252,6 +252,7 @@ class ThreadSystem final : public ThreadInverse {
   void find_body_turn() noexcept;
   void find_leaving() noexcept;
   double pressed_at_end(std::size_t vertex, bool ahead) const noexcept;
+  Leaving leaving_at(const Constraint& grip, bool ahead) const noexcept;
   std::size_t beside(std::size_t vertex, bool ahead) const noexcept {
     const std::size_t last = p_.model->vertices() - 1;
     if (vertex == (ahead ? last : 0)) return !p_.model->closed ? kNoVertex : ahead ? 0 : last;

@@ -15,6 +15,7 @@ constexpr int kMostPlaces = 64;           // of jaws on their way in a step
 constexpr double kSliding = 0.5;          // of its bound: a grip that may slide
 constexpr double kDrawnIn = 0.5;          // of what is spared on either side of jaws: drawn in further, it is more
 constexpr double kLikelyDrawn = 2;        // times what a step has drawn in so far
+constexpr double kMostlyUndone = 0.5;     // of a step's motion, left
 constexpr double kGripShedding = 0.5;     // a sliding vertex this far outside the faces is no longer held [mm]
 
 // Of the stiff body that a thread may have, a needle.
@@ -29,13 +30,6 @@ bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vert
   for (const Held& h : grasps[f].held)
     if (h.thread == thread && h.vertex == vertex) return true;
   return false;
-}
-
-bool World::State::is_beside_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept {
-  const std::size_t last = threads[thread].model.vertices() - 1;
-  const bool closed = threads[thread].model.closed;
-  return (vertex < last ? is_held(f, thread, vertex + 1) : closed && is_held(f, thread, 0)) ||
-         (vertex > 0 ? is_held(f, thread, vertex - 1) : closed && is_held(f, thread, last));
 }
 
 // Closed jaws overlap the thread they hold, and what of it leaves them as far as it is still between their faces:
@@ -293,6 +287,7 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       c.bound = forceps[f].model().grip_force / static_cast<double>(grasp.held.size());
       c.bends = !in_body(threads[thread].model, held.vertex);
       c.friction = params.friction.thread_tool;
+      c.holder = static_cast<std::uint32_t>(f);
       c.k = c.bound / contact::kGripGive;
       c.stiffer = contact::kGripAcross;
       c.slot = f * instrument::kMostHeld + h;
@@ -339,6 +334,25 @@ void World::State::keep_beside(std::size_t f, const Held& left, double slid_mm) 
   if (least < room) grasps[f].held.push_back(nearest);
 }
 
+// What is drawn in over an arm's edge, beside what is held, runs on between the faces and not through the arm.
+void World::State::draw_between(std::size_t f) noexcept {
+  Grasp& grasp = grasps[f];
+  const Pose X_TW = inverse(jaws(f));
+  for (std::size_t h = 0, count = grasp.held.size(); h < count; ++h)
+    for (const bool ahead : {false, true}) {
+      const std::uint32_t thread = grasp.held[h].thread;
+      const rod::RodModel& model = threads[thread].model;
+      const std::size_t last = model.vertices() - 1;
+      for (std::size_t i = grasp.held[h].vertex;;) {
+        if (i == (ahead ? last : 0) && !model.closed) break;
+        i = ahead ? (i == last ? 0 : i + 1) : (i == 0 ? last : i - 1);
+        const Vec3 p_T = X_TW * from_eigen(threads[thread].state.x[i]);
+        if (in_body(model, i) || is_held(f, thread, i) || !forceps[f].within_arm(p_T)) break;
+        grasp.held.push_back({thread, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
+      }
+    }
+}
+
 // A vertex that slid takes its anchor along; out of the faces it is free. New ones come in between the faces.
 void World::State::update_grips(StepReport& report) noexcept {
   for (std::size_t f = 0; f < forceps.size(); ++f) {
@@ -356,7 +370,7 @@ void World::State::update_grips(StepReport& report) noexcept {
         if (!c.settled) continue;  // cut short before it went with the jaws: what it lags is no pull
         Held& held = grasp.held[c.slot % instrument::kMostHeld];
         const contact::GripAt grip = contact::grip_at(c, t.state.x[c.vertex]);
-        held.force_W = grip.force;
+        if (left_of_motion < kMostlyUndone) held.force_W = grip.force;  // nor is it where most was undone
         if (grip.slid.isZero(0)) continue;
         grasp.slid = true;
         slid_mm = std::max(slid_mm, grip.slid.norm());
@@ -379,11 +393,10 @@ void World::State::update_grips(StepReport& report) noexcept {
     for (std::uint32_t k = 0; k < threads.size(); ++k)
       for (std::size_t i = 0; i < threads[k].state.x.size(); ++i) {
         const Vec3 p_T = X_TW * from_eigen(threads[k].state.x[i]);
-        if (is_held(f, k, i)) continue;
-        const bool drawn_in = tool.within_arm(p_T) && is_beside_held(f, k, i);
-        if (drawn_in || tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted))
+        if (tool.between_faces(p_T, threads[k].model.radius_at(i), grasp.parted) && !is_held(f, k, i))
           grasp.held.push_back({k, static_cast<std::uint32_t>(i), p_T, {0, 0, 0}});
       }
+    draw_between(f);
     if (grasp.held.empty() && left) keep_beside(f, *left, slid_mm);
     if (grasp.frame_held && !is_held(f, grasp.frame_thread, grasp.frame_edge)) release_frame(f);
     if (grasp.held.empty()) {

@@ -226,7 +226,6 @@ struct World::State {
   void let_go(std::size_t f) noexcept;
   void release_frame(std::size_t f) noexcept;
   bool is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
-  bool is_beside_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept;
   void keep_beside(std::size_t f, const instrument::Held& left, double slid_mm) noexcept;
   double beside_jaws(std::size_t f, const instrument::Held& held) const noexcept;
   bool draw_in(std::size_t f, instrument::Held& held, const Eigen::Vector3d& slid_W, double likely) noexcept;
@@ -235,6 +234,7 @@ struct World::State {
   void spare_drawn_in() noexcept;
   void squeeze(std::size_t f, std::uint32_t thread) noexcept;
   void add_grips(std::uint32_t thread) noexcept;
+  void draw_between(std::size_t f) noexcept;
   void update_grips(StepReport& report) noexcept;
   void turn_gripped_frames() noexcept;
   void add_tools();

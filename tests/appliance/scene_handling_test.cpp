@@ -71,7 +71,7 @@ TEST(SceneHandling, AStepThatIsUndoneAgainAndAgainComesToAnEnd) {
   const Outcome o = handle(c);
   report(c, o);
   expect_nothing_broken(o);
-  EXPECT_LT(o.refused_in_a_row, 100) << "176 to the end of these";
+  EXPECT_LT(o.refused_in_a_row, 100) << "176 to the end of these, before";
 }
 
 // Two arms on either side of a fold, as near to it as they may come: the wall cannot go with both, nor exactly with one

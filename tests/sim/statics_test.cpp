@@ -149,7 +149,7 @@ TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
   Random random(1);
   for (int i = 0; i < 200; ++i) {
     Constraint c = bench(0.3);
-    if (i % 3 == 0) c.kind = Constraint::Kind::grip, c.bound = 2;
+    if (i % 3 == 0) c.kind = Constraint::Kind::grip, c.bound = 2, c.stiffer = 30;
     c.normal = Vector3d(random.normal(), random.normal(), random.normal()).normalized();
     c.force = (i % 3 == 0 ? 0.0 : 5.0) * c.normal;
     c.settled = true;
@@ -173,32 +173,41 @@ TEST(Constraint, ForceIsMinusTheDerivativeOfThePotential) {
 
 // A grip from which a strand of this tension goes at this angle to one side of the faces, over an arm, and another the
 // other way; the place is strained by as much as holds both.
-GripAt drawn_over_arms(double mu, double tension, double angle, double other = 0, double other_angle = 0) {
+GripAt drawn_over_arms(double mu, double tension, double angle, double other, double other_angle) {
   Constraint grip = bench(mu);
   grip.kind = Constraint::Kind::grip;
   grip.settled = true;
   grip.bound = 1;
+  grip.stiffer = 30;
   grip.normal = Vector3d::UnitY();
   const double lifts = tension * std::sin(angle), others = other * std::sin(other_angle);
   grip.leaving[1] = {Vector3d::UnitX(), angle, lifts};
   grip.leaving[0] = {-Vector3d::UnitX(), other_angle, others};
-  const Vector3d pull(tension * std::cos(angle) - other * std::cos(other_angle), lifts + others, 0);
-  return grip_at(grip, pull / grip.k);
+  const double along = tension * std::cos(angle) - other * std::cos(other_angle);
+  return grip_at(grip, Vector3d(along, (lifts + others) / grip.stiffer, 0) / grip.k);
 }
 
 // Eytelwein's law, whatever the angle: also without friction, along the faces and where a strand pulls at right angles
-// to them, so that the faces bear nothing along themselves.
+// to them, so that the faces bear nothing along themselves. Drawn out, and let in.
 TEST(Constraint, OverAnArmAGripHoldsByEytelweinsLaw) {
   for (const double mu : {0.0, 0.1, 0.4})
     for (const double angle : {0.0, 1e-7, 0.3, 1.0, std::numbers::pi / 2})
       for (const double other : {0.0, 0.5, 3.0})
         for (const double other_angle : {0.0, 0.6, std::numbers::pi / 2}) {
+          SCOPED_TRACE(testing::Message() << mu << ' ' << angle << ' ' << other << ' ' << other_angle);
           const double most = (1 + other * std::exp(mu * other_angle)) * std::exp(mu * angle);
-          const GripAt holds = drawn_over_arms(mu, 0.999 * most, angle, other, other_angle);
-          EXPECT_TRUE(holds.slid.isZero(0)) << mu << ' ' << angle << ' ' << other << ' ' << other_angle;
-          const GripAt slides = drawn_over_arms(mu, 1.001 * most, angle, other, other_angle);
-          EXPECT_GT(slides.slid.x(), 0) << mu << ' ' << angle << ' ' << other << ' ' << other_angle;
-          EXPECT_EQ(slides.slid.y(), 0) << "the faces are in the way";
+          const double least = (other * std::exp(-mu * other_angle) - 1) * std::exp(-mu * angle);
+          const auto slides = [&](double tension) {
+            return drawn_over_arms(mu, tension, angle, other, other_angle).slid.x();
+          };
+          EXPECT_EQ(slides(0.999 * most), 0);
+          EXPECT_GT(slides(1.001 * most), 0);
+          if (least <= 0) continue;
+          EXPECT_EQ(slides(1.001 * least), 0);
+          EXPECT_LT(slides(0.999 * least), 0);
+          const GripAt holds = drawn_over_arms(mu, most, angle, other, other_angle);
+          EXPECT_NEAR(holds.force.x(), other * std::cos(other_angle) - most * std::cos(angle), 1e-9 * most);
+          EXPECT_NEAR(holds.force.y(), -other * std::sin(other_angle) - most * std::sin(angle), 1e-9 * most);
         }
 }
 
