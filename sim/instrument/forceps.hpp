@@ -54,7 +54,8 @@ class Forceps {
 
   bool present() const { return present_; }  ///< has ever been seen
   TrackStatus status() const { return status_; }
-  bool given_up() const { return lost_s_ >= model_.lost_release; }  ///< lost for so long that it lets go
+  /// Lost for so long that it lets go.
+  bool given_up() const { return lost_s_ > 0 && lost_s_ >= model_.lost_release; }
   double confidence() const { return confidence_; }
   double opening() const { return opening_; }
   double opening_before() const { return opening_before_; }

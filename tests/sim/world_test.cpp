@@ -120,6 +120,21 @@ TEST(Forceps, AJawSweptAtToolSpeedPushesTheThreadAndDoesNotTunnel) {
   }
 }
 
+TEST(Forceps, ThatLetGoAsSoonAsTheyAreLostHoldWhileTheyAreSeen) {
+  WorldParams p = thread_over_bench();
+  p.lost_release_s = 0;
+  World world = make(p);
+  for (int k = 0; k < 600; ++k) world.step(demo_hands(0.005 * k));
+  ASSERT_TRUE(look(world)->forceps[0].grasping);
+  const double lifted = world.shape(0).x[110].z;
+  EXPECT_GT(lifted, 5);
+  InstrumentSample sample = demo_hands(3);
+  for (auto& hand : sample.instruments) hand.status = TrackStatus::lost;
+  world.step(sample);
+  world.step(sample);
+  EXPECT_FALSE(look(world)->forceps[0].grasping);
+}
+
 TEST(Forceps, ALostInstrumentLetsGoGentlyAfterItsTime) {
   World world = make(thread_over_bench());
   int k = 0;
