@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -88,8 +89,9 @@ nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progr
   return out;
 }
 
-std::string throws_among(const std::vector<knot::ThreadKnot>& knots) {
+std::string throws_among(const std::vector<knot::ThreadKnot>& knots, std::size_t origin) {
   for (const knot::ThreadKnot& k : knots) {
+    if (std::find(k.origins.begin(), k.origins.end(), origin) == k.origins.end()) continue;
     if (k.answer.throws && !k.answer.throws->empty()) return *k.answer.throws;
     if (std::string of_name = exercise::throws_of(k.answer.name); !of_name.empty()) return of_name;
   }

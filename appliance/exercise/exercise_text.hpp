@@ -21,7 +21,8 @@ std::string exercise_text(const exercise::Event& event);
 /// As in report.json. @param throws what was tied, "" nothing
 nlohmann::json exercise_report(const exercise::Goal& goal, const exercise::Progress& progress, std::string_view throws);
 
-/// Throws of the first of these knots that is made of any, "" where none is.
-std::string throws_among(const std::vector<knot::ThreadKnot>& knots);
+/// Throws of the first of these knots that is made of any and that this thread, or a piece of it, is in; "" where none
+/// is. @param origin the thread at the start
+std::string throws_among(const std::vector<knot::ThreadKnot>& knots, std::size_t origin);
 
 }  // namespace ligature::appliance

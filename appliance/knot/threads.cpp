@@ -42,19 +42,21 @@ std::vector<ThreadQuestion> questions_of(const std::vector<SceneThread>& threads
       continue;
     }
     rings.threads.push_back(t.name);
+    rings.origins.push_back(t.origin);
     rings.question.curves.push_back(t.points);
   }
   if (!rings.threads.empty()) out.push_back(std::move(rings));
   for (const SceneThread* t : open) {
     // Round tissue, tail, standing part, tail, unless the ends are loaded otherwise.
     const bool one_loaded = t->loaded_first != t->loaded_last;
-    out.push_back({{t->name}, {{t->points}, false, one_loaded ? ends_of(*t) : ""}});
+    out.push_back({{t->name}, {t->origin}, {{t->points}, false, one_loaded ? ends_of(*t) : ""}});
   }
   if (open.size() > kMostPairedThreads) return out;
   for (std::size_t i = 0; i < open.size(); ++i)
     for (std::size_t j = i + 1; j < open.size(); ++j) {
       if (!meet(box_of(open[i]->points), box_of(open[j]->points))) continue;
       out.push_back({{open[i]->name, open[j]->name},
+                     {open[i]->origin, open[j]->origin},
                      {{open[i]->points, open[j]->points}, false, ends_of(*open[i]) + "," + ends_of(*open[j])}});
     }
   return out;

@@ -11,6 +11,7 @@ namespace ligature::knot {
 
 struct SceneThread {
   std::string name;
+  std::size_t origin = 0;  ///< the thread that it was, or was a piece of, at the start
   std::vector<Vec3> points;
   bool closed = false;
   bool loaded_first = false, loaded_last = false;  ///< something holds or pulls that end
@@ -19,6 +20,7 @@ struct SceneThread {
 /// A question and whom it is about.
 struct ThreadQuestion {
   std::vector<std::string> threads;
+  std::vector<std::size_t> origins;  // of each
   Question question;
 };
 
@@ -31,6 +33,7 @@ std::vector<ThreadQuestion> questions_of(const std::vector<SceneThread>& threads
 
 struct ThreadKnot {
   std::vector<std::string> threads;
+  std::vector<std::size_t> origins;  // of each
   Answer answer;
 };
 /// Whether there is a knot to tell of: anything but unknots, circles apart, and threads that are not tied together.

@@ -18,6 +18,7 @@ class ExerciseWatch {
   ExerciseWatch(exercise::Goal goal, RenderLoop& render, bool another)
       : goal_(std::move(goal)), render_(render), another_(another) {}
 
+  const exercise::Goal& goal() const { return goal_; }
   /// @param throws what is tied now, "" nothing
   void happened(const exercise::Event& event, std::string_view throws);
   /// Shows the result once the attempt is over, until the next begins.

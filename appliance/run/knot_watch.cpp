@@ -36,7 +36,7 @@ void KnotWatch::look_at(const SceneSnapshot& scene) {
     const SnapshotThread& t = scene.threads[k];
     // Pieces that a cut has made come last.
     knot::SceneThread thread{
-        k < names_.size() ? names_[k] : fmt::format("piece {}", k + 1), {}, t.closed, false, false};
+        k < names_.size() ? names_[k] : fmt::format("piece {}", k + 1), t.origin, {}, t.closed, false, false};
     for (std::uint32_t i = t.first_vertex; i < t.first_vertex + t.vertex_count; ++i)
       thread.points.push_back({scene.vertices[i].x, scene.vertices[i].y, scene.vertices[i].z});
     threads.push_back(std::move(thread));
@@ -56,7 +56,8 @@ std::optional<std::string> KnotWatch::serve() {
   auto answer = client_->poll();
   if (!answer) return std::nullopt;
   if (*answer) {
-    if (knot::is_knot(questions_[asked_], **answer)) found_.push_back({questions_[asked_].threads, **answer});
+    if (knot::is_knot(questions_[asked_], **answer))
+      found_.push_back({questions_[asked_].threads, questions_[asked_].origins, **answer});
   } else if (answer->error().kind == Error::Kind::unavailable) {
     client_.reset();
     return "knots are no longer named: " + answer->error().message;
@@ -72,8 +73,8 @@ std::optional<std::string> KnotWatch::serve() {
   return before == now ? std::nullopt : std::optional("knots: " + now);
 }
 
-std::string KnotWatch::throws() const {
-  return throws_among(known_);
+std::string KnotWatch::throws(std::size_t origin) const {
+  return throws_among(known_, origin);
 }
 
 std::optional<nlohmann::ordered_json> KnotWatch::report() const {

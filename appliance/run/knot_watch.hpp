@@ -29,9 +29,9 @@ class KnotWatch {
   std::optional<std::string> serve();
   /// What was tied when it was last looked; nothing before the first look, or where nobody could name it.
   std::optional<nlohmann::ordered_json> report() const;
-  /// The throws of the first thread that is tied, alone or to another, "" where none is or nobody knows; what the last
-  /// look that was answered found.
-  std::string throws() const;
+  /// The throws that this thread, or a piece of it, is tied into, alone or with another, "" where there are none or
+  /// nobody knows; what the last look that was answered found. @param origin the thread at the start
+  std::string throws(std::size_t origin) const;
   std::uint64_t looks() const { return looks_; }
 
  private:

@@ -611,7 +611,7 @@ void Session::look_after_exercise() {
   const bool fetched = pipeline_->progress.fetch();
   for (exercise::Event event; pipeline_->exercise_events.pop(event);) {
     log_->event(now_s(), "exercise: " + exercise_text(event));
-    if (exercise_) exercise_->happened(event, knots_.throws());
+    if (exercise_) exercise_->happened(event, knots_.throws(exercise_->goal().thread));
   }
   // A scenario without an exercise tells nothing of where it stands.
   if (const std::uint32_t now = fetched ? pipeline_->progress.front().scenario : told;
@@ -774,7 +774,7 @@ void Session::look_after_knots() {
   if (knots_.looks() == words_) return;
   words_ = knots_.looks();
   KnotWord& word = pipeline_->knot_words.back();
-  const std::string throws = knots_.throws();
+  const std::string throws = exercise_ ? knots_.throws(exercise_->goal().thread) : "";
   word.size = std::min(throws.size(), word.throws.size());
   std::copy_n(throws.data(), word.size, word.throws.data());
   word.resets = looked_resets_;

@@ -23,10 +23,10 @@ JudgedRun::JudgedRun(const config::ScenarioExercise& exercise, const world::Worl
 }
 
 void JudgedRun::control(world::World& world) {
-  for (; next_cut_ < cuts_s_.size() && cuts_s_[next_cut_] <= world.time_s() + 1e-9; ++next_cut_) {
-    world.cut_held();
-    cutting_ = true;
-  }
+  if (next_cut_ == cuts_s_.size() || cuts_s_[next_cut_] > world.time_s() + 1e-9) return;
+  ++next_cut_;
+  world.cut_held();
+  cutting_ = true;
 }
 
 void JudgedRun::look(const world::World& world, const world::WorldParams& params, const StepReport& report) {
@@ -39,16 +39,20 @@ void JudgedRun::look(const world::World& world, const world::WorldParams& params
     world.snapshot(scene_);
     gap_mm_ = gap_.of(scene_);
   }
-  if (exercise_.progress().step > exercise::Step::pull_through && now >= knots_at_s_ + kKnotsEvery_s) {
+  const exercise::Progress& p = exercise_.progress();
+  const bool may_tie = p.state == exercise::State::running && p.step > exercise::Step::pull_through;
+  if (may_tie && now >= knots_at_s_ + kKnotsEvery_s) {
     knots_at_s_ = now;
-    if (const auto knots = named_knots(world, params)) exercise_.tied(appliance::throws_among(*knots));
+    if (const auto knots = named_knots(world, params))
+      exercise_.tied(appliance::throws_among(*knots, exercise_.goal().thread));
   }
   world.facts(facts_);
   exercise_.look(facts_, params.step_s, gap_mm_);
   take_events();
 }
 
-void JudgedRun::finish(const world::World& world, const std::string& throws) {
+void JudgedRun::finish(const world::World& world, const std::vector<knot::ThreadKnot>& knots) {
+  const std::string throws = appliance::throws_among(knots, exercise_.goal().thread);
   for (int i = 0; i < exercise::Exercise::kAnswersToTheEnd; ++i) exercise_.tied(throws);  // no other answer will come
   world.snapshot(scene_);
   gap_mm_ = gap_.of(scene_);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "appliance/knot/threads.hpp"
 #include "config/scenario_file.hpp"
 #include "sim/contract/scene_facts.hpp"
 #include "sim/contract/scene_snapshot.hpp"
@@ -24,7 +25,7 @@ class JudgedRun {
   /// After it, with what it reported. Knots are asked for every half second of simulated time while they matter.
   void look(const world::World& world, const world::WorldParams& params, const StepReport& report);
   /// With the knots as they are at the end.
-  void finish(const world::World& world, const std::string& throws);
+  void finish(const world::World& world, const std::vector<knot::ThreadKnot>& knots);
 
   const exercise::Exercise& judged() const { return exercise_; }
   /// What happened, one line each: "pick_up passed at 3.20 s".

@@ -21,7 +21,7 @@ Result<std::vector<knot::ThreadKnot>> named_knots(const world::World& world, con
   const auto holds = holds_of(world, params, curves);
   std::vector<knot::SceneThread> threads;
   for (std::size_t k = 0; k < curves.size(); ++k) {
-    knot::SceneThread thread{names[k], curves[k].x, curves[k].closed, false, false};
+    knot::SceneThread thread{names[k], curves[k].origin, curves[k].x, curves[k].closed, false, false};
     for (const Hold& hold : holds) {
       if (hold.thread != k) continue;
       thread.loaded_first = thread.loaded_first || hold.s_mm < kEndShare * curves[k].rest_length_mm;
@@ -43,7 +43,7 @@ Result<std::vector<knot::ThreadKnot>> named_knots(const world::World& world, con
       if (answer->error().kind == Error::Kind::failed) continue;
       return unexpected(answer->error());
     }
-    if (knot::is_knot(question, **answer)) out.push_back({question.threads, **answer});
+    if (knot::is_knot(question, **answer)) out.push_back({question.threads, question.origins, **answer});
   }
   return out;
 }

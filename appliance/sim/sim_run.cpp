@@ -368,7 +368,7 @@ Result<SimOutcome> simulate(const SimOptions& options) {
   SimOutcome outcome;
   nlohmann::ordered_json report = summary(scenario, options.scenario.string(), world, statistics, times, ending);
   if (judged) {
-    judged->finish(world, knots ? appliance::throws_among(*knots) : "");
+    judged->finish(world, ending.knots.value_or(std::vector<knot::ThreadKnot>{}));
     report["exercise"] =
         appliance::exercise_report(judged->judged().goal(), judged->judged().progress(), judged->judged().knot());
     report["exercise"]["events"] = judged->events();

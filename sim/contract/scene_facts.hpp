@@ -26,8 +26,16 @@ struct FactThread {
   bool needle = false, needle_at_last = false;  ///< it ends in a needle; at its last vertex, else its first
 };
 
+/// What is held between them, a bit for each origin; of a needle both may be.
 struct FactJaws {
-  bool thread = false, needle = false;  ///< held between them; of a needle both may be
+  static_assert(kMaxThreads <= 8);
+  std::uint8_t threads = 0, needles = 0;
+
+  void hold(std::size_t origin, bool needle) {
+    (needle ? needles : threads) |= static_cast<std::uint8_t>(1u << origin);
+  }
+  bool has_thread(std::size_t origin) const { return (threads >> origin & 1u) != 0; }
+  bool has_needle(std::size_t origin) const { return (needles >> origin & 1u) != 0; }
 };
 
 struct SceneFacts {

@@ -22,12 +22,13 @@ struct SnapshotVertex {
 
 struct SnapshotThread {
   std::uint32_t first_vertex = 0;  ///< index into SceneSnapshot::vertices
-  std::uint32_t vertex_count = 0;
+  std::uint32_t vertex_count = 0;  ///< that there is room for in it
   float radius_mm = 0;
   bool closed = false;
   /// Its stiff end of wire: vertices of it, counted from first_vertex on; none: needle_count 0.
   std::uint32_t needle_first = 0, needle_count = 0;
   float needle_radius_mm = 0;
+  std::uint32_t origin = 0;  ///< the thread that it was, or was a piece of, at the start
 };
 
 /// The surface of a tissue; which triangles it has is told once (tissue_surface.hpp).

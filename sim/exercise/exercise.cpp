@@ -150,12 +150,13 @@ void Exercise::reset() noexcept {
   picked_up_ = false;
   unheld_s_ = 0;
   pull_ = tearing_ = {};
-  cut_s_ = 0;
+  cut_s_ = unnamed_s_ = 0;
   named_since_cut_ = 0;
   if (goal_.at_once) start();
 }
 
 void Exercise::tied(std::string_view throws) noexcept {
+  if (p_.state == State::failed) return;
   throws = throws.substr(0, named_.size());
   if (throws != std::string_view(named_.data(), named_size_)) {
     named_size_ = throws.size();
@@ -263,8 +264,8 @@ bool Exercise::Pull::lasts(double force, double step_s) noexcept {
 void Exercise::judge_hands(const SceneFacts& facts, double step_s) noexcept {
   bool held = false;
   for (const FactJaws& j : facts.jaws) {
-    held = held || j.thread || j.needle;
-    picked_up_ = picked_up_ || j.needle;
+    held = held || j.has_thread(goal_.thread) || j.has_needle(goal_.thread);
+    picked_up_ = picked_up_ || j.has_needle(goal_.thread);
   }
   const bool stuck = std::any_of(facts.holes.begin(), facts.holes.end(), [&](const FactHole& h) {
     return h.thread < facts.threads.size() && facts.threads[h.thread].origin == goal_.thread;
@@ -276,8 +277,9 @@ void Exercise::judge_hands(const SceneFacts& facts, double step_s) noexcept {
 
 // A single throw that slides is what the second one makes a knot of.
 void Exercise::judge_knot(const SceneFacts& facts, double step_s) noexcept {
-  const bool by_both =
-      std::all_of(facts.jaws.begin(), facts.jaws.end(), [](const FactJaws& j) { return j.thread || j.needle; });
+  const bool by_both = std::all_of(facts.jaws.begin(), facts.jaws.end(), [&](const FactJaws& j) {
+    return j.has_thread(goal_.thread) || j.has_needle(goal_.thread);
+  });
   const bool otherwise_right = slides() && begins(goal_.throws, flat());
   if (!otherwise_right)
     sliding_s_ = 0;
@@ -295,6 +297,7 @@ void Exercise::judge_cut(const SceneFacts& facts, double step_s) noexcept {
   for (const FactThread& t : facts.threads) pieces += t.origin == goal_.thread ? 1 : 0;
   if (pieces < 2) return;
   cut_s_ += step_s;
+  unnamed_s_ = knot_size_ == 0 ? unnamed_s_ + step_s : 0;
   const bool joined = stitches_[0].whole && stitches_[1].whole && stitches_[0].thread == stitches_[1].thread;
   const bool wrong = knot() != goal_.throws && named_since_cut_ >= kAnswersToTheEnd && !settles_;
   if (p_.step == Step::last_throw && joined && !wrong && cut_s_ <= goal_.settles_s) return;
@@ -319,10 +322,11 @@ bool Exercise::holds(Step step, const SceneFacts& facts) const noexcept {
     case Step::first_throw: {
       // Drawn by one end alone throws are half hitches round it.
       const std::string_view first = std::string_view(goal_.throws).substr(0, goal_.throws.find_first_of("=x"));
-      return begins(knot(), first) || (first == "1" && begins(knot(), "S"));
+      return begins(knot(), first) || (slides() && begins(flat(), first)) || (passed && unnamed_in_pieces());
     }
     case Step::last_throw:
-      return knot() == goal_.throws || (passed && settles_ && flat() == goal_.throws);
+      return knot() == goal_.throws || (passed && settles_ && flat() == goal_.throws) ||
+             (passed && unnamed_in_pieces());
     case Step::cut:
       if (knot() != goal_.throws) return false;
       break;
@@ -358,7 +362,7 @@ void Exercise::pass_or_undo(const SceneFacts& facts) noexcept {
 }
 
 void Exercise::look(const SceneFacts& facts, double step_s, double gap_mm) noexcept {
-  p_.gap_mm = gap_mm;
+  if (p_.state != State::failed) p_.gap_mm = gap_mm;
   if (p_.state != State::running) return;
   p_.time_s += step_s;
   p_.steps[index(p_.step)].time_s += step_s;

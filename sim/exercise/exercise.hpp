@@ -124,6 +124,8 @@ class Exercise {
   bool slides() const noexcept { return knot().find('S') != std::string_view::npos; }
   std::string_view flat() const noexcept { return {flat_.data(), flat_size_}; }
   void judge_cut(const SceneFacts& facts, double step_s) noexcept;
+  /// Since it was cut nobody can name the knot, which short ends do: for a while it is what it was.
+  bool unnamed_in_pieces() const noexcept { return unnamed_s_ > 0 && unnamed_s_ <= goal_.settles_s; }
   void pass_or_undo(const SceneFacts& facts) noexcept;
   bool holds(Step step, const SceneFacts& facts) const noexcept;
   void blame(Fault fault) noexcept;
@@ -142,7 +144,8 @@ class Exercise {
   bool at_last_ = true;  ///< where the needle is, or was
   bool picked_up_ = false;
   double unheld_s_ = 0;
-  double cut_s_ = 0;  ///< for so long the thread has been in pieces
+  double cut_s_ = 0;      ///< for so long the thread has been in pieces, ...
+  double unnamed_s_ = 0;  ///< ... and its knot without a name
   int named_since_cut_ = 0;
   struct Pull {
     double least = std::numeric_limits<double>::infinity(), time_s = 0;

@@ -44,7 +44,7 @@ void World::facts(SceneFacts& out) const noexcept {
     for (const Held& h : s.grasps[f].held) {
       const auto [first, last] = needle_vertices(s.threads[h.thread]);
       const bool wire = last > first && h.vertex >= first && h.vertex <= last;
-      (wire ? jaws.needle : jaws.thread) = true;
+      jaws.hold(s.threads[h.thread].origin, wire);
     }
   }
 }

@@ -558,10 +558,12 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
   for (const Thread& t : s.threads) {
     SnapshotThread shown;
     shown.first_vertex = static_cast<std::uint32_t>(out.vertices.size());
-    shown.vertex_count = static_cast<std::uint32_t>(t.x0.size());
+    const std::size_t room = out.vertices.capacity() - out.vertices.size();
+    shown.vertex_count = static_cast<std::uint32_t>(std::min(t.x0.size(), room));
+    shown.origin = static_cast<std::uint32_t>(t.origin);
     shown.radius_mm = static_cast<float>(t.model.radius);
     shown.closed = t.model.closed;
-    if (const auto [first, last] = needle_vertices(t); last > first) {
+    if (const auto [first, last] = needle_vertices(t); last > first && last < shown.vertex_count) {
       shown.needle_first = static_cast<std::uint32_t>(first);
       shown.needle_count = static_cast<std::uint32_t>(last - first + 1);
       shown.needle_radius_mm = static_cast<float>(t.model.radius_at((first + last) / 2));
@@ -569,7 +571,7 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
         shown.radius_mm = static_cast<float>(t.model.radius_at(first > 0 ? 0 : t.x0.size() - 1));
     }
     out.threads.push_back(shown);
-    for (const Vector3d& x : t.state.x) out.vertices.push_back(shown_at(x));
+    for (std::size_t i = 0; i < shown.vertex_count; ++i) out.vertices.push_back(shown_at(t.state.x[i]));
   }
   s.show_tissues(out);
 }

@@ -31,7 +31,8 @@ struct Scene {
     return t.needle_at_last ? t.rest_length_mm - from_needle_mm : from_needle_mm;
   }
   void hold(bool needle) {
-    facts.jaws[1] = {!needle, needle};
+    facts.jaws[1] = {};
+    facts.jaws[1].hold(0, needle);
     look();
   }
   void let_go() { facts.jaws = {}; }
@@ -254,23 +255,23 @@ TEST(Exercise, BlamesHalfHitchesThatDoNotSetOnceAHandLetsGo) {
   s.pull(70);
   s.tied("1");
   s.facts.jaws = {};
-  s.facts.jaws[0].thread = s.facts.jaws[1].needle = true;
+  s.facts.jaws[0].hold(0, false), s.facts.jaws[1].hold(0, true);
   s.tied("SxS");
   s.look(2000);
   EXPECT_EQ(s.judge.progress().fault_count, 0u) << "it is still being drawn up";
   EXPECT_EQ(s.judge.progress().step, Step::last_throw);
-  s.facts.jaws[0].thread = false;
+  s.facts.jaws[0] = {};
   s.look(990);
   EXPECT_EQ(s.judge.progress().fault_count, 0u) << "its loops may set yet";
   s.look(20);
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 1u);
-  s.facts.jaws[0].thread = true;
+  s.facts.jaws[0].hold(0, false);
   s.look();
   EXPECT_FALSE(s.judge.progress().wrong) << "drawn up anew";
   s.tied("1x1");
   s.look();
   EXPECT_EQ(s.judge.progress().faults[static_cast<std::size_t>(Fault::wrong_knot)], 2u) << "no pull makes that a reef";
-  s.facts.jaws[0].thread = false;
+  s.facts.jaws[0] = {};
   s.tied("1=1");
   s.look();
   s.tied("S=S");
@@ -461,6 +462,77 @@ TEST(Exercise, IgnoresOtherThreadsAndOtherTissue) {
   s.facts.holes.push_back({0, 2, 10, WallPart::inside, 5, 1});
   s.look(5);
   EXPECT_EQ(s.judge.progress().fault_count, 0u);
+}
+
+TEST(Exercise, IsNotOfWhatHandsHoldOfOtherThreads) {
+  Scene s;
+  s.facts.threads.push_back({1, 30, true, false});
+  s.facts.jaws[0].hold(1, true);
+  s.look(5);
+  EXPECT_EQ(s.judge.progress().step, Step::pick_up) << "another needle";
+  s.hold(true);
+  EXPECT_EQ(s.judge.progress().step, Step::pierce_first);
+  s.facts.jaws[1] = {};
+  s.look(500);
+  EXPECT_EQ(s.said(), "pick_up !dropped ") << "the other thread is in a hand yet";
+}
+
+TEST(Exercise, ASlidingThrowOfMoreWrapsIsTheFirstOneYet) {
+  Goal surgeon;
+  surgeon.throws = "2=1";
+  Scene s(surgeon);
+  s.stitch();
+  s.pull(70);
+  for (const std::string_view knot : {"2", "2=1"}) s.tied(knot), s.look();
+  EXPECT_EQ(s.judge.progress().step, Step::cut);
+  s.let_go();
+  s.cut_needle(69);
+  s.tied("2SxS");
+  s.look(100);
+  EXPECT_EQ(s.judge.progress().state, State::running) << "it may set";
+  EXPECT_EQ(s.judge.progress().step, Step::cut);
+  s.tied("2=1");
+  s.cut_tail(6);
+  s.look();
+  EXPECT_EQ(s.judge.progress().state, State::passed);
+  EXPECT_EQ(s.judge.progress().fault_count, 0u);
+}
+
+TEST(Exercise, WaitsForTheNameOfAKnotThatWasCut) {
+  for (const bool comes : {true, false}) {
+    Scene s;
+    s.stitch();
+    s.tie();
+    s.let_go();
+    s.cut_needle(69);
+    s.tied("");
+    s.look(900);
+    EXPECT_EQ(s.judge.progress().state, State::running) << "short ends are hard to name";
+    EXPECT_EQ(s.judge.progress().step, Step::cut);
+    if (comes) s.tied("1=1");
+    s.cut_tail(6);
+    s.look(200);
+    EXPECT_EQ(s.judge.progress().state, comes ? State::passed : State::failed);
+    EXPECT_EQ(s.judge.progress().fault_count, comes ? 0u : 1u);
+  }
+}
+
+TEST(Exercise, SaysNothingMoreOnceItHasFailed) {
+  Scene s;
+  s.stitch();
+  s.pull(70);
+  s.tied("1");
+  s.look();
+  s.cut_needle(1);
+  s.look();
+  s.judge.tied("1");
+  for (int i = 0; i < 3; ++i) s.judge.tied("1");
+  s.look();
+  ASSERT_EQ(s.judge.progress().state, State::failed);
+  s.tied("1=1");
+  s.judge.look(s.facts, kStep_s, 7);
+  EXPECT_EQ(s.judge.knot(), "1");
+  EXPECT_DOUBLE_EQ(s.judge.progress().gap_mm, 0.05);
 }
 
 TEST(Exercise, CountsThrowsAndKnowsThemByTheirKnot) {

@@ -314,14 +314,16 @@ TEST(KnotClient, SaysWhenTheProgramIsMissingOrDies) {
 
 TEST(KnotThreads, AsksAboutRingsThreadsAndPairsThatAreNear) {
   const Points near{{0, 0, 0}, {1, 0, 0}, {1, 1, 1}}, far{{50, 0, 0}, {51, 1, 1}};
-  const auto questions = questions_of({{"a", near, false, true, false},
-                                       {"ring", trefoil(30), true, false, false},
-                                       {"b", near, false, false, true},
-                                       {"c", far, false, false, false}});
+  const auto questions = questions_of({{"a", 0, near, false, true, false},
+                                       {"ring", 1, trefoil(30), true, false, false},
+                                       {"b", 2, near, false, false, true},
+                                       {"c", 3, far, false, false, false}});
   ASSERT_EQ(questions.size(), 5u);
   EXPECT_EQ(questions[0].threads, std::vector<std::string>{"ring"});
   EXPECT_TRUE(questions[0].question.closed);
   EXPECT_EQ(questions[4].threads, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(questions[4].origins, (std::vector<std::size_t>{0, 2}));
+  EXPECT_EQ(questions[0].origins, std::vector<std::size_t>{1});
   EXPECT_EQ(questions[4].question.ends, "st,ts");
 }
 
@@ -331,13 +333,13 @@ TEST(KnotThreads, TellsOfKnotsOnly) {
   tied.name = "reef";
   tied.tie = "reef";
   tied.throws = "1=1";
-  const ThreadQuestion one{{"a"}, {{{}}, false, ""}}, two{{"a", "b"}, {{{}, {}}, false, "st,st"}};
+  const ThreadQuestion one{{"a"}, {0}, {{{}}, false, ""}}, two{{"a", "b"}, {0, 1}, {{{}, {}}, false, "st,st"}};
   EXPECT_FALSE(is_knot(one, untied));
   EXPECT_TRUE(is_knot(two, tied));
-  EXPECT_EQ(to_json(ThreadKnot{{"a", "b"}, tied}).dump(),
+  EXPECT_EQ(to_json(ThreadKnot{{"a", "b"}, {0, 1}, tied}).dump(),
             R"({"threads":["a","b"],"name":"reef","confidence":0.0,"tie":"reef","throws":"1=1"})");
-  EXPECT_TRUE(is_among({{{"a", "b"}, tied}}, "1=1"));
-  EXPECT_FALSE(is_among({{{"a", "b"}, tied}}, "granny"));
+  EXPECT_TRUE(is_among({{{"a", "b"}, {0, 1}, tied}}, "1=1"));
+  EXPECT_FALSE(is_among({{{"a", "b"}, {0, 1}, tied}}, "granny"));
   EXPECT_TRUE(is_among({}, "none"));
 }
 

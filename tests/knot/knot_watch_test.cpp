@@ -29,6 +29,7 @@ std::unique_ptr<SceneSnapshot> scene_of(const std::vector<std::string>& files, f
     thread.vertex_count = static_cast<std::uint32_t>(points->size());
     for (const Vec3 p : *points)
       scene->vertices.push_back({static_cast<float>(p.x) + shift, static_cast<float>(p.y), static_cast<float>(p.z)});
+    thread.origin = static_cast<std::uint32_t>(scene->threads.size());
     scene->threads.push_back(thread);
     shift += apart_mm;
   }
@@ -56,6 +57,9 @@ TEST(KnotWatch, TellsWhatIsTiedAndWhatHasChanged) {
   EXPECT_EQ(serve(watch), std::vector<std::string>{"knots: reef in left and right (1=1)"});
   ASSERT_TRUE(watch.report());
   EXPECT_EQ((*watch.report())[0]["name"], "reef");
+  EXPECT_EQ(watch.throws(0), "1=1");
+  EXPECT_EQ(watch.throws(1), "1=1");
+  EXPECT_EQ(watch.throws(2), "") << "is not in it";
   watch.look_at(*reef);
   EXPECT_TRUE(serve(watch).empty());
   watch.look_at(*apart);
