@@ -296,8 +296,9 @@ Result<Scenario> read(Document document, std::size_t most_vertices) {
                    "leave one of the two out");
   // A cut of the scripted trainee takes memory as one of hands does, and either hand may hold a thread then.
   const std::size_t scripted = s.exercise ? s.exercise->cuts_s.size() : 0;
+  const std::size_t room = kMaxThreads - std::min(kMaxThreads, w.threads.size());
   if (Table given = root.get_table("capacity"); !given.has("cuts"))
-    s.capacity.cuts = std::min<std::size_t>(2 * scripted, world::kMostHandCuts);
+    s.capacity.cuts = std::max(scripted, std::min({2 * scripted, world::kMostHandCuts, room}));
   else if (s.capacity.cuts < scripted)
     given.reject("cuts", std::to_string(scripted) + " or more, as many as cuts_s of [exercise] has",
                  "leave it out to have memory for them");

@@ -153,7 +153,9 @@ std::vector<SutureParams> read_sutures(Table& root, const world::WorldParams& wo
       t.reject("exit_mm", "elsewhere than entry_mm", "a suture has two holes");
     const auto overlaps = [&](const SutureParams& other) {
       const double least = 0.5 * (p.hole_diameter_mm + other.hole_diameter_mm);
-      return other.tissue == p.tissue && (norm(p.entry - other.entry) < least || norm(p.exit - other.exit) < least);
+      const auto meet = [least](Vec3 a, Vec3 b) { return norm(a - b) < least; };
+      return other.tissue == p.tissue && (meet(p.entry, other.entry) || meet(p.exit, other.exit) ||
+                                          meet(p.entry, other.exit) || meet(p.exit, other.entry));
     };
     if (t.clean() && std::any_of(all.begin(), all.end(), overlaps))
       t.reject("entry_mm", "such that its holes are beside those of other sutures", "move it, or leave it out");

@@ -147,11 +147,12 @@ std::vector<bool> tied(const std::vector<Curve>& curves, const std::vector<Pole>
   return out;
 }
 
-std::vector<Pole> poles_of(const world::WorldParams& params, double t_s) {
+std::vector<Pole> poles_of(const world::WorldParams& params, const std::vector<Vec3>& shifts) {
   using Shape = world::ObstacleParams::Shape;
   std::vector<Pole> out;
-  for (const world::ObstacleParams& o : params.obstacles) {
-    const Vec3 way = std::clamp(t_s - o.from_s, 0.0, std::max(o.until_s - o.from_s, 0.0)) * o.velocity;
+  for (std::size_t i = 0; i < params.obstacles.size(); ++i) {
+    const world::ObstacleParams& o = params.obstacles[i];
+    const Vec3 way = shifts[i];
     if (o.shape == Shape::cylinder || o.shape == Shape::capsule) out.push_back({o.from + way, o.to + way});
     if (o.shape != Shape::mesh) continue;
     std::set<std::pair<std::uint32_t, std::uint32_t>> edges;

@@ -48,8 +48,8 @@ struct Pole {
   Vec3 from, to;
 };
 std::vector<bool> tied(const std::vector<Curve>& curves, const std::vector<Pole>& poles = {});
-/// Axes of cylinders and capsules and edges of meshes, where their own velocity has brought them by then.
-std::vector<Pole> poles_of(const world::WorldParams& params, double t_s);
+/// Axes of cylinders and capsules and edges of meshes. @param shifts how far each obstacle has come [mm] (obstacles)
+std::vector<Pole> poles_of(const world::WorldParams& params, const std::vector<Vec3>& shifts);
 
 /// A place where a thread is held or pulled.
 struct Hold {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
+#include <vector>
 
 namespace ligature::simulate {
 
@@ -33,11 +35,18 @@ double calm_from_s(const world::WorldParams& params, double duration_s) {
     }
   }
   for (std::size_t p = 0; p < params.obstacles.size(); ++p) {
-    const world::ObstacleParams& plane = params.obstacles[p];
-    bool moving = !(plane.velocity == Vec3{});
+    const world::ObstacleParams& body = params.obstacles[p];
+    std::vector<std::pair<double, Vec3>> velocities{{0, body.velocity}};  // each from this time on
     for (const world::ScheduleEntry& e : params.schedule)
-      moving |= e.key == world::ScheduleEntry::Key::obstacle_velocity && e.index == p && !(e.vector == Vec3{});
-    if (moving) moves(plane.from_s, plane.until_s);
+      if (e.key == world::ScheduleEntry::Key::obstacle_velocity && e.index == p)
+        velocities.emplace_back(e.time_s, e.vector);
+    std::stable_sort(velocities.begin(), velocities.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < velocities.size(); ++i) {
+      const double end = i + 1 < velocities.size() ? velocities[i + 1].first : kNever;
+      const double from = std::max(body.from_s, velocities[i].first), until = std::min(body.until_s, end);
+      if (!(velocities[i].second == Vec3{}) && from < until) moves(from, until);
+    }
   }
   for (const world::ScheduleEntry& e : params.schedule) happens(e.time_s);
   for (const world::CutParams& c : params.cuts) happens(c.time_s);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -191,6 +192,48 @@ double arc_behind(const Curve& c, std::size_t edge, std::size_t other) {
   return c.arc_between(c.s_mm[edge] + c.edge_mm(edge), c.s_mm[other]);
 }
 
+/// An edge on its way: the box round where it was and where it is.
+struct Swept {
+  std::size_t thread = 0, edge = 0;
+  std::array<double, 3> low{}, high{};
+};
+
+std::vector<Swept> swept_edges(const std::vector<Curve>& before, const std::vector<Curve>& after) {
+  std::vector<Swept> out;
+  for (std::size_t k = 0; k < before.size(); ++k)
+    for (std::size_t i = 0; i < before[k].edges(); ++i) {
+      const std::size_t next = before[k].next(i);
+      Swept s{k, i, {}, {}};
+      s.low.fill(std::numeric_limits<double>::infinity());
+      s.high.fill(-std::numeric_limits<double>::infinity());
+      for (const Vec3 p : {before[k].x[i], before[k].x[next], after[k].x[i], after[k].x[next]}) {
+        const std::array<double, 3> at{p.x, p.y, p.z};
+        for (std::size_t a = 0; a < 3; ++a)
+          s.low[a] = std::min(s.low[a], at[a]), s.high[a] = std::max(s.high[a], at[a]);
+      }
+      out.push_back(s);
+    }
+  return out;
+}
+
+/// The axis along which they are spread furthest.
+std::size_t longest_axis(const std::vector<Swept>& all) {
+  std::size_t longest = 0;
+  double most = -1;
+  for (std::size_t a = 0; a < 3; ++a) {
+    const auto [low, high] = std::minmax_element(all.begin(), all.end(),
+                                                 [a](const Swept& p, const Swept& q) { return p.low[a] < q.low[a]; });
+    if (low != all.end() && high->low[a] - low->low[a] > most) most = high->low[a] - low->low[a], longest = a;
+  }
+  return longest;
+}
+
+bool meet(const Swept& p, const Swept& q) {
+  for (std::size_t a = 0; a < 3; ++a)
+    if (p.low[a] > q.high[a] || q.low[a] > p.high[a]) return false;
+  return true;
+}
+
 /// An adaptive thread may have other vertices afterwards: both get those of both.
 void divide_alike(Curve& a, Curve& b) {
   std::vector<double> at;
@@ -211,18 +254,21 @@ bool may_have_passed(std::vector<Curve> before, std::vector<Curve> after, double
     if (std::abs(before[k].rest_length_mm - after[k].rest_length_mm) > 1e-9 * after[k].rest_length_mm) return true;
     divide_alike(before[k], after[k]);
   }
-  for (std::size_t k = 0; k < before.size(); ++k) {
-    for (std::size_t l = k; l < before.size(); ++l)
-      for (std::size_t i = 0; i < before[k].edges(); ++i)
-        for (std::size_t j = k == l ? i + 1 : 0; j < before[l].edges(); ++j) {
-          const std::size_t i1 = before[k].next(i), j1 = before[l].next(j);
-          if (k == l && (i1 == j || j1 == i)) continue;
-          if (k == l && std::min(arc_behind(before[k], i, j), arc_behind(before[k], j, i)) < beside_mm) continue;
-          if (!stay_apart({before[k].x[i], before[k].x[i1]}, {after[k].x[i], after[k].x[i1]},
-                          {before[l].x[j], before[l].x[j1]}, {after[l].x[j], after[l].x[j1]}))
-            return true;
-        }
-  }
+  std::vector<Swept> all = swept_edges(before, after);
+  const std::size_t axis = longest_axis(all);
+  std::sort(all.begin(), all.end(), [axis](const Swept& p, const Swept& q) { return p.low[axis] < q.low[axis]; });
+  for (std::size_t p = 0; p < all.size(); ++p)
+    for (std::size_t q = p + 1; q < all.size() && all[q].low[axis] <= all[p].high[axis]; ++q) {
+      if (!meet(all[p], all[q])) continue;
+      const auto [k, i] = std::pair(all[p].thread, all[p].edge);
+      const auto [l, j] = std::pair(all[q].thread, all[q].edge);
+      const std::size_t i1 = before[k].next(i), j1 = before[l].next(j);
+      if (k == l && (i1 == j || j1 == i)) continue;
+      if (k == l && std::min(arc_behind(before[k], i, j), arc_behind(before[k], j, i)) < beside_mm) continue;
+      if (!stay_apart({before[k].x[i], before[k].x[i1]}, {after[k].x[i], after[k].x[i1]},
+                      {before[l].x[j], before[l].x[j1]}, {after[l].x[j], after[l].x[j1]}))
+        return true;
+    }
   return false;
 }
 

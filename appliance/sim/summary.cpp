@@ -128,16 +128,21 @@ Statistics::Statistics(const world::WorldParams& params, double duration_s, bool
 
 void Statistics::start(const world::World& world) {
   curves_ = curves_of(world, params_);
-  t_s_ = world.time_s();
+  note_shifts(world);
   std::size_t edges = 0;
   for (const Curve& c : curves_) edges += c.edges();
   judge_ties_ |= edges <= kCheapEdges;
   tied_at_start_ = any_tied();
 }
 
+void Statistics::note_shifts(const world::World& world) {
+  shifts_.resize(params_.obstacles.size());
+  for (std::size_t i = 0; i < shifts_.size(); ++i) shifts_[i] = world.obstacle_shift(i);
+}
+
 bool Statistics::any_tied() const {
   if (!judge_ties_) return false;
-  const std::vector<bool> of = tied(curves_, poles_of(params_, t_s_));
+  const std::vector<bool> of = tied(curves_, poles_of(params_, shifts_));
   return std::find(of.begin(), of.end(), true) != of.end();
 }
 
@@ -191,7 +196,7 @@ void Statistics::add(const world::World& world, const StepReport& report) {
   // A cut makes other threads of the same ones; nothing moves through anything by it.
   const bool passed = report.crossings_found > 0 && now.size() == curves_.size() && may_have_passed(curves_, now);
   curves_ = std::move(now);
-  t_s_ = world.time_s();
+  note_shifts(world);
   tissue_peaks_.resize(params_.tissues.size());
   for (std::size_t k = 0; k < tissue_peaks_.size(); ++k) {
     const world::TissueMeasure m = world.measure_tissue(k);

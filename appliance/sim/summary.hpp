@@ -71,11 +71,12 @@ class Statistics {
 
  private:
   void take_gap(double gap_mm, double over_radius);
+  void note_shifts(const world::World& world);
   void measure_contacts(const world::World& world, const StepReport& report);
 
   const world::WorldParams& params_;
   std::vector<Curve> curves_;  // as of the last step
-  double t_s_ = 0;
+  std::vector<Vec3> shifts_;   ///< of the obstacles, as of the last step [mm]
   std::vector<double> row_;
   TopologyLog topology_;
   EndWatch watch_;

@@ -5,10 +5,12 @@
 #include <cmath>
 #include <limits>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "appliance/sim/chart.hpp"
 #include "appliance/sim/history.hpp"
+#include "appliance/sim/knot_state.hpp"
 #include "appliance/sim/quantiles.hpp"
 #include "appliance/sim/rest.hpp"
 #include "appliance/sim/summary.hpp"
@@ -122,6 +124,31 @@ TEST(Calm, ComesAfterTheLastChangeWithinTheRun) {
               p.obstacles[0].velocity = {0, 0, 1};
             }),
             never);
+  // Set going at 1 s, and stopped again or not.
+  const auto led = [&](std::vector<std::pair<double, double>> velocities, double until_s) {
+    return with([&](auto& p) {
+      p.obstacles.emplace_back();
+      p.obstacles[0].until_s = until_s;
+      for (const auto& [time_s, speed] : velocities)
+        p.schedule.push_back({time_s, world::ScheduleEntry::Key::obstacle_velocity, 0, 0, {speed, 0, 0}});
+    });
+  };
+  EXPECT_EQ(led({{1, 5}, {2, 0}}, world::kForever), 2);
+  EXPECT_EQ(led({{2, 0}, {1, 5}}, world::kForever), 2);
+  EXPECT_EQ(led({{1, 5}, {2, 0}}, 1.5), 2) << "an entry is a change";
+  EXPECT_EQ(led({{1, 5}}, 4), 4);
+  EXPECT_EQ(led({{1, 5}, {2, 3}}, world::kForever), never);
+}
+
+TEST(Poles, AreWhereTheirObstaclesHaveCome) {
+  world::WorldParams params;
+  params.obstacles.resize(2);
+  params.obstacles[1].shape = world::ObstacleParams::Shape::cylinder;
+  params.obstacles[1].from = {0, -1, 0}, params.obstacles[1].to = {0, 1, 0};
+  const std::vector<Pole> poles = poles_of(params, {{9, 9, 9}, {3, 0, 0}});
+  ASSERT_EQ(poles.size(), 1u);
+  EXPECT_EQ(poles[0].from, (Vec3{3, -1, 0}));
+  EXPECT_EQ(poles[0].to, (Vec3{3, 1, 0}));
 }
 
 TEST(Axis, TicksAreRoundNumbers) {

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <tuple>
 
 #include "config/scenario_file.hpp"
 
@@ -27,6 +28,18 @@ TEST(ScenarioExercise, ItsCutsTakeMemoryByThemselves) {
   const auto read = parse_scenario(scene(kWho + "cuts_s = [8.5, 9]\n", ""), "x.toml");
   ASSERT_TRUE(read) << read.error().message;
   EXPECT_EQ(read->capacity.cuts, 4u) << "two, by either hand";
+}
+
+TEST(ScenarioExercise, ItsCutsTakeNoMoreMemoryThanThereIs) {
+  for (const auto& [others, cuts, asked] : {std::tuple{4, "[8.5, 9]", 3u}, std::tuple{6, "[8.5]", 1u}}) {
+    std::string text = scene(kWho + "cuts_s = " + cuts + "\n");
+    for (int k = 0; k < others; ++k)
+      text += "[[thread]]\nname = \"t" + std::to_string(k) + "\"\npoints_mm = [[-10,0," + std::to_string(10 + k) +
+              "],[10,0," + std::to_string(10 + k) + "]]\n";
+    const auto read = parse_scenario(text, "x.toml");
+    ASSERT_TRUE(read) << read.error().message;
+    EXPECT_EQ(read->capacity.cuts, asked) << others;
+  }
 }
 
 TEST(ScenarioExercise, IsReadInSimsUnits) {
@@ -67,6 +80,8 @@ TEST(ScenarioExercise, IsRefusedWithItsLine) {
            {kWho + "tail_mm = 0\n", "'exercise.tail_mm'"},
            {kWho + "tear_force_mn = nan\n", "'exercise.tear_force_mn'"},
            {kWho + "cuts_s = [2, 1]\n", "growing"},
+           {kWho + "cuts_s = [2, 2]\n", "growing"},
+           {kWho + "cuts_s = [2, 2.004]\n", "by more than a step"},
            {kWho + "tails = 0\n", "'exercise.tails'"}}) {
     const std::string said = refusal(exercise);
     EXPECT_TRUE(said.starts_with("x.toml:")) << exercise << said;
