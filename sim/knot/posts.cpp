@@ -25,7 +25,9 @@ class Shape {
     double sum = 0;
     for (const int h : half_turns) upto_.push_back(sum += std::abs(h));
     for (double& u : upto_) u /= sum;
-    for (std::size_t w = 0; w < 2; ++w) core_[w] = winding_.core(w, kCore);
+    // What crosses besides, a coil round a pole, is no part of the throws.
+    const double part = kCore * std::min(1.0, sum / std::max(winding_.crossings(), 1e-9));
+    for (std::size_t w = 0; w < 2; ++w) core_[w] = winding_.core(w, part);
     std::vector<double> apart;
     for (std::size_t w = 0; w < 2; ++w)
       for (std::size_t i = 0; i < kProbes; ++i)

@@ -172,6 +172,18 @@ TEST(KnotSlip, OneThreadRoundTissueIsTold) {
       }
 }
 
+TEST(KnotSlip, ACoilRoundAPoleIsNoPartOfTheHitches) {
+  // A round turn and two half hitches: the thread crosses itself more often in its turns round the pole.
+  Random random(36);
+  const Curve whole = scenario_points("round_turn_02mm");
+  for (int round = 0; round < 4; ++round) {
+    const Curve thread = noisy(turned_and_moved({whole}, random)[0], random, 0.01);
+    EXPECT_EQ(told({thread}), "none S=S");
+    EXPECT_EQ(told({reversed(thread)}), "none S=S");
+    EXPECT_EQ(told({mirrored(thread)}), "none S=S");
+  }
+}
+
 TEST(KnotSlip, ThrowsDoNotSlideBecauseATailIsCut) {
   // The scripted stitch (anastomosis/reef) when both hands have let go, once set and once capsized. With the long end
   // cut off, diagrams have the first throw elsewhere along the thread.
