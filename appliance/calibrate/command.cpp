@@ -78,9 +78,6 @@ Command::Command(CLI::App& app) : arguments_(std::make_unique<Arguments>()) {
     verb->add_option("--max-rms-px", o.limits.rms_px, "limit of a camera's reprojection error")
         ->capture_default_str()
         ->check(appliance::within(0.001, 100.0));
-    verb->add_option("--max-tip-um", a.max_tip_um, "limit of the uncertainty at the working distance")
-        ->capture_default_str()
-        ->check(appliance::within(0.001, 1e6));
     verb->add_option("--min-views", o.limits.views, "views a camera needs for its lens")
         ->capture_default_str()
         ->check(CLI::Range(std::size_t{3}, std::size_t{10000}));
@@ -92,12 +89,20 @@ Command::Command(CLI::App& app) : arguments_(std::make_unique<Arguments>()) {
   common(a.intrinsics, a.intrinsics_options);
   a.intrinsics->add_option("--camera", a.intrinsics_options.camera, "C0, C1, C2 or C3")->required();
   a.intrinsics->add_option("--images", a.intrinsics_options.images, "pictures, folders or patterns")->required();
+  a.intrinsics
+      ->add_option("--max-image-px", a.intrinsics_options.limits.image_sigma_px,
+                   "limit of the lens's uncertainty, a projected point's over the image")
+      ->capture_default_str()
+      ->check(appliance::within(0.001, 100.0));
   a.intrinsics->add_option("--working-distance-mm", a.working_distance_mm, "for errors in mm; default 346")
       ->check(appliance::within(1.0, 1e5));
   a.intrinsics->footer(kIntrinsicsFooter);
 
   a.rig = a.verb->add_subcommand("rig", "lenses and places of all cameras, from a board that several of them saw");
   common(a.rig, a.rig_options);
+  a.rig->add_option("--max-tip-um", a.max_tip_um, "limit of the uncertainty of a point over the working volume")
+      ->capture_default_str()
+      ->check(appliance::within(0.001, 1e6));
   a.rig->add_option("--frames", a.rig_options.frames, "folder that holds C0 ... C3")->required();
   a.rig->add_option("--intrinsics", a.rig_options.intrinsics, "rig file whose lenses are the start");
   a.rig->add_flag("--hold-intrinsics", a.rig_options.hold_intrinsics, "keep those lenses as they are");
@@ -151,9 +156,9 @@ int Command::run(const std::atomic<bool>& stop) const {
     }
     return !stop.load();
   };
+  a.rig_options.limits.tip_sigma_mm = 0.001 * a.max_tip_um;
   for (CameraOptions* o :
        {static_cast<CameraOptions*>(&a.intrinsics_options), static_cast<CameraOptions*>(&a.rig_options)}) {
-    o->limits.tip_sigma_mm = 0.001 * a.max_tip_um;
     if (a.working_distance_mm > 0) o->working_distance_mm = a.working_distance_mm;
     o->progress = progress;
   }

@@ -30,7 +30,8 @@ void CameraLoop::run() noexcept {
     for (drivers::CameraEvent event; source_->take_event(event);) pipeline_.camera_events[index_].push(event);
     if (live) dropped_.fetch_add(frame_.lost, std::memory_order_relaxed);
     if (status == drivers::FrameStatus::failed) failed_.store(true, std::memory_order_relaxed);
-    if (status == drivers::FrameStatus::end || status == drivers::FrameStatus::failed) break;
+    ended_ = status == drivers::FrameStatus::end;
+    if (ended_ || status == drivers::FrameStatus::failed) break;
     if (status == drivers::FrameStatus::timeout) {
       monitor_.beat(ready);
       continue;

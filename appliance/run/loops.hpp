@@ -37,7 +37,10 @@ class CameraLoop {
   bool failed() const { return failed_.load(std::memory_order_relaxed); }             ///< the source broke
   const drivers::CaptureCounters* counters() const { return source_->counters(); }    ///< null: not a device
   // after the thread has ended
-  std::string unusable() const { return source_->unusable(); }  ///< of a recording, see drivers::FrameSource
+  // of a recording, see drivers::FrameSource
+  std::string unusable() const { return source_->unusable(); }
+  bool ended() const { return ended_; }  ///< before it was told to stop
+  bool more() { return ended_ && source_->more(); }
 
  private:
   void wait_until(std::int64_t due_ns) noexcept;
@@ -50,6 +53,7 @@ class CameraLoop {
   drivers::Frame frame_;
   std::atomic<std::uint64_t> captured_{0}, dropped_{0};
   std::atomic<bool> failed_{false};
+  bool ended_ = false;
 };
 
 /// Markers of all cameras in, the forceps' poses out.

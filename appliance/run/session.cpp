@@ -229,6 +229,7 @@ class Session {
   void look_after_renderer(std::int64_t now_ns);
   void look_after_disk();
   void drain_rings();
+  void tell_of_recording();
   void look_after_knots();
   void look_after_shell(std::int64_t now_ns);
   void look_after_controls();
@@ -520,6 +521,19 @@ void Session::disk_failed(const std::string& what) {
   log_->event(now_s(), "recording stopped, the session goes on: " + what);
   if (writer_) writer_->give_up();
   if (recorder_) recorder_->give_up();
+}
+
+/// Images that nobody asked for, and seconds that there were none for.
+void Session::tell_of_recording() {
+  bool over = false;
+  for (std::size_t c = 0; c < kCameras; ++c) {
+    if (cameras_[c]->more())
+      log_->event(now_s(),
+                  fmt::format("C{}: holds images that frames.csv does not name: others may have got their times", c));
+    over = over || cameras_[c]->ended();
+  }
+  if (over && options_.duration_s && now_s() < 0.99 * setup_.duration_s)
+    log_->event(now_s(), fmt::format("the recording was over after {:.2f} of {:.2f} s", now_s(), setup_.duration_s));
 }
 
 void Session::drain_rings() {
@@ -971,6 +985,7 @@ Result<RunOutcome> Session::run() {
   drain_rings();
   for (const auto& camera : cameras_)
     if (const std::string files = camera->unusable(); !files.empty()) log_->event(now_s(), files);
+  tell_of_recording();
   flushed_ns_ = 0;  // whatever the time: the last lines must be on the disk
   look_after_disk();
   sample_log_.close();

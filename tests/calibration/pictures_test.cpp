@@ -115,6 +115,16 @@ TEST_F(PictureFiles, GiveTheLensOfOneCamera) {
   EXPECT_EQ(rig->cameras[2].width_px, 960);
   EXPECT_EQ(rig->cameras[0].reprojection_rms_px, 0) << "C0 was not calibrated";
   EXPECT_EQ(rig->instruments.size(), 2U);
+
+  const double sigma_image = c["sigma_image_px"];
+  const auto limited = [&](double most) {
+    return ligature("intrinsics --board charuco:10x7:20mm:15mm --camera C2 --images '" + dir_.string() +
+                    "/*.jpg' --out " + (dir_ / "other.toml").string() + " --max-image-px " + std::to_string(most));
+  };
+  EXPECT_EQ(limited(0.9 * sigma_image).code, 1) << "as uncertain as that it may not be";
+  EXPECT_FALSE(fs::exists(dir_ / "other.toml"));
+  EXPECT_EQ(limited(1.1 * sigma_image).code, 0);
+  EXPECT_TRUE(fs::exists(dir_ / "other.toml"));
 }
 
 TEST_F(PictureFiles, AllParallelDoNotTellTheFocalLength) {
