@@ -357,6 +357,44 @@ void MeshContacts::hand_on() noexcept {
   }
 }
 
+// Gives every place of the strand a new (strand, edge, part); what counts by the strand's vertices goes with them.
+template <class Rename>
+void MeshContacts::rename(std::uint32_t strand, Rename rename) noexcept {
+  for (std::vector<BodyContact>* contacts : {&known_, &contacts_}) {
+    for (BodyContact& c : *contacts) {
+      EdgePair& pair = c.contact.pair;
+      if (pair.strand_a != strand) continue;
+      EdgePair of_vertex = pair;  // whose half edges it is on: an end of its edge
+      double at = c.vertex == pair.edge_a ? 0.0 : 1.0;
+      rename(of_vertex.strand_a, of_vertex.edge_a, at);
+      rename(pair.strand_a, pair.edge_a, c.contact.sa);
+      c.vertex = of_vertex.edge_a + static_cast<std::uint32_t>(std::lround(at));
+      if (std::abs(place_of(c) - c.vertex) > 0.5 + kSamePlace)  // edges are shorter now
+        c.vertex = pair.edge_a + static_cast<std::uint32_t>(std::lround(c.contact.sa));
+      if (c.number >= static_cast<std::uint32_t>(StrandFeature::polyline)) c.feature = c.vertex;
+    }
+    std::sort(contacts->begin(), contacts->end(), [](const BodyContact& a, const BodyContact& b) {
+      return key(a) != key(b) ? key(a) < key(b) : place_of(a) < place_of(b);
+    });
+  }
+}
+
+void MeshContacts::divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept {
+  rename(strand, [&](std::uint32_t& k, std::uint32_t& edge, double&) {
+    if (edge < vertex) return;
+    k = piece;
+    edge -= vertex;
+  });
+}
+
+void MeshContacts::open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept {
+  rename(strand, [&](std::uint32_t&, std::uint32_t& edge, double&) { edge = (edge + edges - vertex) % edges; });
+}
+
+void MeshContacts::regrade(std::uint32_t strand, const EdgeMove* moves) noexcept {
+  rename(strand, [&](std::uint32_t&, std::uint32_t& edge, double& s) { moves[edge].take(edge, s); });
+}
+
 void MeshContacts::add_to(StateHash& hash) const noexcept {
   for (const BodyContact& c : contacts_) {
     hash.add(static_cast<std::uint64_t>(c.feature) << 32 | c.number);

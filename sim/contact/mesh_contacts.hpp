@@ -55,6 +55,14 @@ class MeshContacts {
   /// Goes back to what was remembered.
   void begin() noexcept { contacts_ = known_; }
   void clear() noexcept { known_.clear(), contacts_.clear(); }
+
+  /// Of a strand that was cut at this vertex all from it on is now the strand `piece`.
+  void divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept;
+  /// A closed strand that was cut at this vertex is open and begins there.
+  void open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept;
+  /// A strand was divided anew: where each of its edges went.
+  void regrade(std::uint32_t strand, const EdgeMove* moves) noexcept;
+
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * triangles near), no allocation
   /// @param passages where strands are inside a body and touch its surface no more, or null
@@ -71,6 +79,8 @@ class MeshContacts {
  private:
   void thin(const Strand& strand, std::size_t first) noexcept;
   void hand_on() noexcept;
+  template <class Rename>
+  void rename(std::uint32_t strand, Rename rename) noexcept;
 
   std::size_t most_ = 0;
   std::vector<BodyContact> known_, contacts_, before_;  // (most contacts)

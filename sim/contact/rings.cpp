@@ -65,7 +65,7 @@ Rings::Rings(std::size_t most) {
   list_.reserve(most);
   contacts_.reserve(most);
   struts_.reserve(most);
-  passages_.reserve(most);
+  passages_.reserve(2 * most);  // of a closed strand one may run over its first vertex
 }
 
 void Rings::renew() noexcept {
@@ -183,9 +183,14 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     const auto beside = [&s](double u, double mm) { return s.place_at(s.arc_at(u) + mm); };
     const double about = 1 + std::max(beside(r.u, kAbout * wide) - r.u, r.u - beside(r.u, -kAbout * wide));
     if (paired(i) && !list_[i + 1].left) {
-      const double other = list_[i + 1].u;
-      passages_.push_back(
-          {r.strand, r.body, beside(std::min(r.u, other), -wide), beside(std::max(r.u, other), wide), about});
+      const auto [near, far] = std::minmax(r.u, list_[i + 1].u);
+      const double edges = static_cast<double>(s.edges()), from = beside(near, -wide), to = beside(far, wide);
+      if (s.closed && far - near > 0.5 * edges) {
+        passages_.push_back({r.strand, r.body, beside(far, -wide), edges + 1, about});
+        passages_.push_back({r.strand, r.body, -1, beside(near, wide), about});
+      } else {
+        passages_.push_back({r.strand, r.body, from, to, about});
+      }
       ++i;
     } else if (r.to_last) {
       passages_.push_back({r.strand, r.body, beside(r.u, -wide), static_cast<double>(s.edges()) + 1, about});

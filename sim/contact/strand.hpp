@@ -87,6 +87,13 @@ struct Strand {
 struct EdgeMove {
   std::uint32_t edge = 0;
   double offset = 0, scale = 1;
+
+  /// The place s of the edge becomes that of where it went.
+  void take(std::uint32_t& to, double& s) const noexcept {
+    const double u = offset + scale * s, over = u >= 1 && offset + scale > 1 ? 1 : 0;
+    to = edge + static_cast<std::uint32_t>(over);
+    s = u - over;
+  }
 };
 
 /// From edge to edge along the thread that both strands were cut from: 1 where they shared a vertex. Very many where

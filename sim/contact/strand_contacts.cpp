@@ -599,11 +599,7 @@ void StrandContacts::open(std::uint32_t strand, std::uint32_t vertex, std::uint3
 
 void StrandContacts::regrade(std::uint32_t strand, const EdgeMove* moves) noexcept {
   rename(strand, [&](std::uint32_t k, std::uint32_t& edge, double& s) {
-    if (k != strand) return;
-    const EdgeMove& m = moves[edge];
-    const double u = m.offset + m.scale * s, over = u >= 1 && m.offset + m.scale > 1 ? 1 : 0;
-    edge = m.edge + static_cast<std::uint32_t>(over);
-    s = u - over;
+    if (k == strand) moves[edge].take(edge, s);
   });
 }
 

@@ -616,12 +616,12 @@ std::size_t cut_vertex(const ThreadParams& t, double s_mm) {
   return t.closed ? nearest % edges : std::clamp<std::size_t>(nearest, 1, edges - 1);
 }
 
-Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n) {
+Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t n, std::size_t most_held) {
   const rod::RodModel& model = from.model;
   std::vector<Vector3d> x(n);
   for (std::size_t i = 0; i < n; ++i) x[i] = from.x0[(first_vertex + i) % model.vertices()];
   Thread t{.model = model,
-           .state = {x, {}, {}, rod::Twist(x, false, from.state.twist.most_held())},
+           .state = {x, {}, {}, rod::Twist(x, false, std::max(most_held, from.state.twist.most_held()))},
            .x0 = x,
            .clamps = {},
            .loads = {},

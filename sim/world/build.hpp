@@ -38,7 +38,8 @@ std::size_t cut_vertex(const ThreadParams& thread, double s_mm);
 
 /// The piece of `from` that begins at this vertex and has so many, open, with nothing that clamps or loads it yet but
 /// room for all that `from` has. Where it was cut off its mass and drag are those of an end.
-Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t vertices);
+/// @param most_held frames at vertices, and no fewer than `from` may hold
+Thread build_piece(const Thread& from, std::size_t first_vertex, std::size_t vertices, std::size_t most_held = 0);
 /// Makes a thread that was built as a piece, of this thread or another with as many vertices or more, this piece of
 /// `from`. @pre an open thread of edges of one length @rt O(n), no allocation
 void shape_piece(Thread& piece, const Thread& from, std::size_t first_vertex, std::size_t vertices) noexcept;

@@ -94,15 +94,16 @@ void World::State::plan_cuts() {
   for (const Thread& t : threads)
     if (!t.model.closed && t.block == 1 && (longest == nullptr || t.x0.size() > longest->x0.size())) longest = &t;
   if (longest == nullptr) return;
-  std::size_t clamps = 0, loads = 0;
+  std::size_t clamps = 0, loads = 0, frames = 0;
   for (const Thread& t : threads) {
+    if (!t.model.closed && t.block == 1) frames = std::max(frames, t.state.twist.most_held());
     clamps = std::max(clamps, t.clamps.capacity());
     loads = std::max(loads, t.loads.capacity());
   }
   for (std::size_t k = 0; k < capacity.cuts; ++k) {
     Cut& spare = spare_cuts.emplace_back();
     for (int piece = 0; piece < 2; ++piece) {
-      Thread& t = spare.pieces.emplace_back(build_piece(*longest, 0, longest->x0.size()));
+      Thread& t = spare.pieces.emplace_back(build_piece(*longest, 0, longest->x0.size(), frames));
       t.model.rest_curvature.reserve(longest->x0.size());
       for (auto* v :
            {&t.model.sections.stretch, &t.model.sections.bend, &t.model.sections.twist, &t.model.sections.edge_bend,
@@ -199,11 +200,15 @@ void World::State::divide_memory(Cut& c) noexcept {
 void World::State::divide_contacts(const Cut& c) noexcept {
   const Thread& from = threads[c.thread];
   const auto thread = static_cast<std::uint32_t>(c.thread), at = static_cast<std::uint32_t>(c.vertex);
-  contact::StrandContacts& contacts = coupled[0].contacts();
-  if (from.model.closed)
-    contacts.open(thread, at, static_cast<std::uint32_t>(from.model.edges()));
-  else
-    contacts.divide(thread, at, static_cast<std::uint32_t>(threads.size()));
+  const auto edges = static_cast<std::uint32_t>(from.model.edges()), other = static_cast<std::uint32_t>(threads.size());
+  const auto divide = [&](auto& contacts) {
+    if (from.model.closed)
+      contacts.open(thread, at, edges);
+    else
+      contacts.divide(thread, at, other);
+  };
+  divide(coupled[0].contacts());
+  divide(coupled[0].on_meshes());
 }
 
 // Holes go with the piece that runs through them. Of a channel that was cut between its holes each piece has one, and
@@ -217,21 +222,24 @@ void World::State::divide_rings(const Cut& c) noexcept {
   for (std::size_t i = 0; i < list.size(); ++i) {
     contact::Ring& r = list[i];
     if (r.strand != thread) continue;
-    if (closed) {
-      r.u = r.u >= at ? r.u - at : r.u + n - at;
-      continue;
-    }
     const bool paired = i + 1 < list.size() && list[i + 1].channel == r.channel && list[i + 1].strand == thread;
-    if (paired && (r.u > at) != (list[i + 1].u > at)) {
+    // The shorter way round a closed thread is the one through the wall.
+    const bool over_first = closed && paired && std::abs(r.u - list[i + 1].u) > 0.5 * n;
+    if (paired && ((r.u > at) != (list[i + 1].u > at)) != over_first) {
+      const bool first_ends = over_first ? r.u > list[i + 1].u : r.u <= at;
       list[i + 1].channel = channels++;
-      r.to_last = r.u <= at;
-      list[i + 1].to_last = !r.to_last;
+      r.to_last = first_ends;
+      list[i + 1].to_last = !first_ends;
     }
+    if (closed) continue;
     if (r.u <= at) continue;
     r.u -= at;
     r.strand = rings.contacts()[i].pair.strand_a = other;
   }
-  if (closed) rings.order();
+  if (!closed) return;
+  for (contact::Ring& r : list)
+    if (r.strand == thread) r.u = r.u >= at ? r.u - at : r.u + n - at;
+  rings.order();
 }
 
 // Jaws that hold the vertex of the cut hold both ends.

@@ -296,6 +296,14 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
   }
 }
 
+// How far outside the faces a sliding vertex is held yet: what it stands for reaches to the next one.
+double shedding(const rod::RodModel& model, std::size_t vertex) {
+  double longest = kGripShedding;
+  if (model.closed || vertex > 0) longest = std::max(longest, model.edge_length(model.previous(vertex)));
+  if (model.closed || vertex + 1 < model.vertices()) longest = std::max(longest, model.edge_length(vertex));
+  return longest;
+}
+
 // All that was held slid out in one step: a thread that still runs past the faces, by no more than it slid, runs
 // between them. Of its vertices, not its ends, the nearest one is held, where the faces are.
 void World::State::keep_beside(std::size_t f, const Held& left, double slid_mm) noexcept {
@@ -303,7 +311,7 @@ void World::State::keep_beside(std::size_t f, const Held& left, double slid_mm) 
   const Thread& t = threads[left.thread];
   const rod::RodModel& model = t.model;
   const Pose X_TW = inverse(jaws(f));
-  const double room = std::max(kGripShedding, slid_mm);
+  const double room = std::max(shedding(model, left.vertex), slid_mm);
   double least = room;
   Held nearest;
   nearest.thread = left.thread;
@@ -382,7 +390,7 @@ void World::State::update_grips(StepReport& report) noexcept {
     for (std::size_t h = 0; h < grasp.held.size(); ++h) {
       const Held held = grasp.held[h];
       const Vec3 p = held.anchor_T;
-      const double room = std::max(kGripShedding, threads[held.thread].model.rest_length);
+      const double room = shedding(threads[held.thread].model, held.vertex);
       const bool out = p.x > room || p.x < -tool.model().grasp_reach - room || std::abs(p.z) > tool.radius(p.x) + room;
       if (out)
         grasp.shed_W += held.force_W;

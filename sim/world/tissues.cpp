@@ -204,8 +204,8 @@ Result<void> World::State::add_sutures() {
       for (std::size_t i = 0; i < strands[k].vertices; ++i) {
         const auto at = static_cast<double>(i);
         if (contact::passes(rings.passages(), k, b, at - 0.5, at + 0.5)) continue;
-        const double gap = obstacles[b].body.signed_distance(strands[k].x[i]) - strands[k].radius;
-        if (gap < -1e-6 * strands[k].radius)
+        const double radius = strands[k].radius_of(i);
+        if (obstacles[b].body.signed_distance(strands[k].x[i]) < (1 - 1e-6) * radius)
           return usage_error("thread '" + params.threads[k].name + "' begins inside " +
                              name_of(params.tissues[b - rigid], b - rigid) + " at vertex " + std::to_string(i) +
                              ": draw it outside, or give it a suture there");

@@ -453,6 +453,27 @@ TEST(Cut, ByHandsIsBetweenTheJawsThatHold) {
     ASSERT_FALSE(world.step(demo_hands(0.005 * k)).flags & (step_non_finite_restored | step_crossing_found)) << k;
 }
 
+// The longest thread has no frame: the pieces of another keep theirs.
+TEST(Cut, ByHandsLeavesFramesToThePiecesOfTheShorterThread) {
+  WorldParams p = thread_over_bench();
+  ThreadParams longer = p.threads[0];
+  longer.name = "longer";
+  longer.points = {{-40, 5, kRadius}, {40, 5, kRadius}};
+  p.threads[0].clamps = {clamp_at(Kind::first, Hold::frame)};
+  p.threads[0].clamps[0].spin_rad_per_s = 1;
+  p.threads.push_back(longer);
+  World world = cut_by_hand(p, 2);
+  for (int k = 0; k < 600; ++k) world.step(demo_hands(0.005 * k));
+  world.cut_held();
+  ASSERT_TRUE(world.step(demo_hands(3.0)).flags & step_cut);
+  ASSERT_EQ(world.thread_count(), 4u);
+  for (int k = 601; k < 700; ++k) ASSERT_FALSE(world.step(demo_hands(0.005 * k)).flags & step_non_finite_restored) << k;
+  ASSERT_EQ(world.clamps().size(), 1u);
+  EXPECT_TRUE(world.clamps()[0].active);
+  EXPECT_TRUE(std::isfinite(norm(world.clamps()[0].torque)));
+  EXPECT_GT(norm(world.clamps()[0].torque), 0) << "it spins the end that it holds";
+}
+
 TEST(Cut, ByHandsTakesNoMemoryAndRepeatsBitForBit) {
   const WorldParams p = thread_over_bench(1);
   World a = cut_by_hand(p, 3), b = cut_by_hand(p, 3), uncut = cut_by_hand(p, 3);

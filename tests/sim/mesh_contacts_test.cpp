@@ -100,6 +100,76 @@ TEST(MeshContacts, TheNearestPlaceOfTheCurveIsOneOfThem) {
   }
 }
 
+// Cut, or divided anew, a thread bears where it bore.
+TEST(MeshContacts, ForcesGoWithThePiecesOfAThread) {
+  Random random(11);
+  const auto forces = [](const std::vector<BodyContact>& contacts) {
+    std::vector<double> all;
+    for (const BodyContact& c : contacts) all.push_back(c.contact.force.norm());
+    std::sort(all.begin(), all.end());
+    return all;
+  };
+  for (int k = 0; k < 20; ++k) {
+    Scene scene(crumpled(random, 0.5, 18, 12, 0.05));
+    const Thread whole({0, 0, random.uniform(0.48, 0.53)}, {1, 0, 0}, {0, 0, -1.0}, 15, 0.03);
+    ASSERT_EQ(&scene.find(whole, 0.1), &scene.contacts.contacts());
+    ASSERT_GE(scene.contacts.contacts().size(), 3u);
+    for (std::size_t i = 0; i < scene.contacts.contacts().size(); ++i)
+      scene.contacts.contacts()[i].contact.force =
+          (1.0 + static_cast<double>(i)) * scene.contacts.contacts()[i].contact.normal;
+    const std::vector<double> before = forces(scene.contacts.contacts());
+    scene.contacts.remember();
+    constexpr std::uint32_t kAt = 6;
+    Thread first = whole, second = whole;
+    first.x.resize(kAt + 1);
+    second.x.erase(second.x.begin(), second.x.begin() + kAt);
+    const Strand pieces[] = {first.strand(), second.strand()};
+    const Bodies bodies{&scene.body_list, 1, 1, &scene.soft_list};
+    scene.contacts.divide(0, kAt, 1);
+    EXPECT_EQ(scene.contacts.find(pieces, 2, bodies, 0.1), 0u);
+    // Those by the cut change with the curve, whose ends are there now.
+    std::vector<double> kept;
+    for (const double f : forces(scene.contacts.contacts()))
+      if (f > 0) kept.push_back(f);
+    int beside = 0;
+    for (const BodyContact& c : scene.contacts.contacts()) {
+      const std::uint32_t end = c.contact.pair.strand_a == 0 ? kAt : 0;
+      beside += std::abs(c.contact.pair.edge_a + c.contact.sa - end) < 1.6 ? 1 : 0;
+    }
+    EXPECT_GE(kept.size() + static_cast<std::size_t>(2 * beside) + 2, before.size()) << k;
+    std::size_t behind = 0;
+    for (const BodyContact& c : scene.contacts.contacts())
+      behind += c.contact.pair.strand_a == 1 && !c.contact.force.isZero(0) ? 1u : 0u;
+    EXPECT_GT(behind, 0u) << "the piece behind the cut bears, " << k;
+
+    // Every edge in two, and back.
+    Scene graded(crumpled(random, 0.5, 18, 12, 0.05));
+    graded.find(whole, 0.1);
+    for (BodyContact& c : graded.contacts.contacts()) c.contact.force = c.contact.normal;
+    graded.contacts.remember();
+    const std::vector<BodyContact> there = graded.contacts.contacts();
+    std::vector<EdgeMove> finer, coarser;
+    for (std::uint32_t e = 0; e + 1 < whole.x.size(); ++e) {
+      finer.push_back({2 * e, 0, 2});
+      coarser.push_back({e, 0, 0.5}), coarser.push_back({e, 0.5, 0.5});
+    }
+    graded.contacts.regrade(0, finer.data());
+    for (const BodyContact& c : graded.contacts.contacts()) {
+      EXPECT_LT(c.contact.pair.edge_a, 2 * (whole.x.size() - 1));
+      EXPECT_GE(c.contact.sa, 0);
+      EXPECT_LE(c.contact.sa, 1);
+      EXPECT_LE(std::abs(c.contact.pair.edge_a + c.contact.sa - c.vertex), 0.5 + 1e-9);
+    }
+    graded.contacts.regrade(0, coarser.data());
+    ASSERT_EQ(graded.contacts.contacts().size(), there.size());
+    for (std::size_t i = 0; i < there.size(); ++i) {
+      const StrandContact &was = there[i].contact, &is = graded.contacts.contacts()[i].contact;
+      EXPECT_NEAR(was.pair.edge_a + was.sa, is.pair.edge_a + is.sa, 1e-12) << k;
+      EXPECT_EQ(there[i].contact.force, graded.contacts.contacts()[i].contact.force) << k;
+    }
+  }
+}
+
 // What a thread comes to bear on next was known before it did: as deep as it is found then, but for what places glide.
 TEST(MeshContacts, NoPlaceComesFromNowhereAsTheThreadGlides) {
   Random random(7);

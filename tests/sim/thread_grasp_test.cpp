@@ -72,6 +72,30 @@ TEST(ThreadInJaws, HoldsBelowTheGripAndSlipsAboveIt) {
     }
 }
 
+// What it stands for reaches half an edge to either side, whatever the finest edge of its thread is.
+TEST(ThreadInJaws, OfLongEdgesItRunsThroughThem) {
+  for (const bool adaptive : {false, true}) {
+    WorldParams p = with_jaws();
+    for (ForcepsParams& f : p.forceps) f.grip_force = 2e4;
+    ThreadParams t = nylon({{-16, 0, 0}, {16, 0, 0}}, 0.1, adaptive ? 160 : 10, 1e-3);
+    if (adaptive) t.coarsest_mm = 3.2;
+    ForceParams pull = force_at(Kind::last, {1.3 * 2e4, 0, 0}, 0.1);
+    pull.from_s = 0.3;
+    t.forces = {pull};
+    p.threads = {t};
+    World world = make_world(p);
+    Hand jaws;
+    for (int k = 0; k < 50; ++k) jaws.step(world, {1.6, 0, -1}, 0.04 * std::max(0.0, 1 - k / 30.0));
+    ASSERT_GT(world.forceps()[0].held, 0u) << adaptive;
+    std::uint32_t releases = 0;
+    const double from = world.shape(0).x.back().x;
+    for (int k = 0; k < 200 && world.shape(0).x.back().x < from + 8; ++k)
+      releases += jaws.step(world, {1.6, 0, -1}, 0).releases;
+    EXPECT_GE(world.shape(0).x.back().x, from + 8) << adaptive;
+    EXPECT_EQ(releases, 0u) << adaptive;
+  }
+}
+
 // Jaws that are closed when the scene begins have hold of what lies between them, and go through none of it.
 TEST(ThreadInJaws, ClosedFromTheStartHoldWhatLiesBetweenThem) {
   WorldParams p = with_jaws();

@@ -550,6 +550,21 @@ TEST(TissueThread, ThatIsAsLongAsItCanBeIsNotDrawnAtForEver) {
   EXPECT_EQ(run.found, 0u);
 }
 
+TEST(TissueThread, MayBeginAsNearAWallAsItIsThick) {
+  WorldParams p = needle_above();
+  // Beside the wall, by its own radius and no more; the needle, four times as thick, is elsewhere.
+  p.threads[0].points = {{2, 0, 3.6}, {2, 0.5 + 0.0125 + 0.01, 2.2}, {2, 0.5 + 0.0125 + 0.01, 0}};
+  std::reverse(p.threads[0].points.begin(), p.threads[0].points.end());
+  p.threads[0].needle->direction = {0, 0, 1};
+  p.threads[0].clamps.clear();
+  const auto world = World::create(p, {});
+  EXPECT_TRUE(world) << world.error().message;
+  for (Vec3& x : p.threads[0].points) x.y -= x.y > 0 ? 0.02 : 0;
+  const auto inside = World::create(p, {});
+  ASSERT_FALSE(inside);
+  EXPECT_NE(inside.error().message.find("begins inside tissue 'vessel'"), std::string::npos) << inside.error().message;
+}
+
 TEST(TissueThread, IsRefusedWhereItCannotBegin) {
   const auto refused = [](const WorldParams& p, const char* words) {
     const auto world = World::create(p, {});
