@@ -20,6 +20,7 @@ constexpr double kRounding = 1e-12;    // of half the slope of a squared distanc
 constexpr int kMostLooks = 24;
 constexpr double kSaid = 0.01;        // of its radius, that a plane may differ from a feature and stand for it, ...
 constexpr double kSaidTurn = 0.9995;  // ... and the cosine between their normals
+constexpr double kLeastAcross = 0.2;  // of a normal at the end of a passage, that is across the strand
 constexpr double kMissed = 0.25;      // of its radius, that a polyline may be nearer than contacts say: above kMostCut
 
 auto key(const BodyContact& c) {
@@ -36,8 +37,9 @@ struct Piece {
   const Vector3d& there;  // where the body is: places are seen from it
   std::uint32_t vertex;
   double first = -0.5, last = 0.5;
-  bool begins = false, ends = false;  // there, nothing beside it goes on
-  Vector3d from, to, in, out;         // places of the curve, and its slopes there
+  bool begins = false, ends = false;        // there, nothing beside it goes on
+  bool from_hole = false, to_hole = false;  // ... but the strand, through a hole
+  Vector3d from, to, in, out;               // places of the curve, and its slopes there
 
   Piece(const Strand& s, std::uint32_t i, const Vector3d& origin) : strand(s), there(origin), vertex(i) {
     if (!s.closed && i == 0) first = 0, begins = true;
@@ -48,9 +50,9 @@ struct Piece {
     const double enters = p.from - vertex, leaves = p.to - vertex;
     if (leaves < first || enters > last) return;
     if (enters > first)
-      last = enters, ends = true;
+      last = enters, ends = to_hole = true;
     else
-      first = leaves, begins = true;
+      first = leaves, begins = from_hole = true;
   }
   bool empty() const { return !(first <= last); }
   double middle() const { return std::clamp(0.0, first, last); }
@@ -159,12 +161,24 @@ std::size_t MeshContacts::find(const Strand* strands, std::size_t count, const B
         const auto take = [&](double d, const Vector3d& way, double distance, double bend, StrandFeature kind,
                               std::uint32_t feature, const SurfacePlace& on) {
           const auto [edge, part] = piece.place(d);
+          // What runs out of a hole has its end where the hole is and not where it was drawn: going along itself it
+          // comes no nearer, and is not pushed along.
+          Vector3d normal = way;
+          double across = 1;
+          if (kind != StrandFeature::inside &&
+              ((piece.from_hole && d == piece.first) || (piece.to_hole && d == piece.last))) {
+            const Vector3d along = piece.at(d).d1.normalized();
+            normal -= along.dot(way) * along;
+            across = normal.norm();
+            if (across < kLeastAcross) return;
+            normal /= across;
+          }
           BodyContact c;
           c.contact.pair = {k, edge, kNoStrand, b};
           c.contact.sa = part;
           c.contact.kind = StrandContact::Kind::beside;
-          c.contact.normal = way;
-          c.contact.gap = distance - s.radius_at(edge, part);
+          c.contact.normal = normal;
+          c.contact.gap = (distance - s.radius_at(edge, part)) / across;
           if (c.contact.gap > reach) return;
           least = std::min(least, c.contact.gap);
           c.contact.on = on;

@@ -230,10 +230,16 @@ TEST(MeshContacts, BesideAHoleThePlaceWhereItBeginsIsHeldOff) {
     enters = std::min(enters, c.contact.pair.edge_a + c.contact.sa);
   }
   EXPECT_NEAR(enters, 3.7, 1e-12);
+  // Across the thread, which rises from the wall: along it the place stays where the hole is.
+  const double across = Vector3d(0, -1, 0.4).normalized().head<2>().norm();
   const double there = curve_at(thread.strand(), 3.7).p.z() - 0.5 * std::cos(std::numbers::pi / 18);
   double gap = 1e9;
   for (const BodyContact& c : scene.contacts.contacts()) gap = std::min(gap, c.contact.gap);
-  EXPECT_NEAR(gap, there - radius, 1e-9) << "from the flat side under it";
+  EXPECT_NEAR(gap, (there - radius) / across, 1e-9) << "from the flat side under it";
+  for (const BodyContact& c : scene.contacts.contacts())
+    if (c.contact.pair.edge_a + c.contact.sa < 3.7 + 1e-9) {
+      EXPECT_NEAR(c.contact.normal.dot(Vector3d(0, -1, 0.4)), 0, 1e-12);
+    }
 }
 
 TEST(MeshContacts, WhatHasComeInsideIsLetOutByTheNearestWay) {

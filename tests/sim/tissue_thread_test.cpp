@@ -286,6 +286,53 @@ TEST(TissueThread, IsDrawnThroughItsHolesWithItsTensionHoweverFast) {
     }
 }
 
+// Out of a hole and flat over the wall, a quarter turn at the rim: what lies on the wall beside its hole is pushed
+// across itself. Limp for the hole (sqrt(B/T) 0.02 mm), and 10-0 under what it draws a knot up with.
+TEST(TissueThread, LyingOnTheWallBesideItsHoleIsNotPushedAlong) {
+  struct Case {
+    double diameter_mm, bend, hole_mm, load, segment_mm;
+  };
+  for (const Case& k : {Case{0.02, 1e-3, 0.06, 2000, 0.01}, Case{0.025, 0.048, 0.06, 20000, 0.02}})
+    for (const double friction : {0.0, 0.1})
+      for (const bool out : {true, false}) {
+        WorldParams p = scene();
+        p.solver.residual_target = 1e-5;
+        p.friction.thread_tissue = friction;
+        p.tissues = {vessel()};
+        p.tissues[0].X_WV.p = {-1, 0, -4};
+        p.tissues[0].outer_diameter_mm = 8;
+        p.tissues[0].wall_mm = 0.4;
+        p.tissues[0].length_mm = 2;
+        p.tissues[0].along = 8;
+        p.tissues[0].around = 40;
+        p.tissues[0].fix_first = p.tissues[0].fix_last = true;
+        p.tissues[0].young_pa = 1e8;
+        const double height = 0.5 * k.diameter_mm + 1e-3;
+        ThreadParams t =
+            nylon({{0, 0, -3}, {0, 0, 0}, {0.02, 0, height + 0.01}, {3, 0, height + 0.01}}, k.diameter_mm, 600, 1e-4);
+        t.segment_mm = k.segment_mm;
+        t.material.bend_stiffness = t.material.twist_stiffness = 1000 * k.bend;
+        ClampParams c;
+        c.at.kind = out ? Place::Kind::last : Place::Kind::first;
+        c.velocity = out ? Vec3{2, 0, 0} : Vec3{0, 0, -2};
+        t.clamps = {c};
+        ForceParams f;
+        f.at.kind = out ? Place::Kind::first : Place::Kind::last;
+        f.force = out ? Vec3{0, 0, -k.load} : Vec3{k.load, 0, 0};
+        t.forces = {f};
+        p.threads = {t};
+        p.sutures = {{0, 0, {0, 0, -0.4}, {0, 0, 0}, k.hole_mm}};
+        Course run = Course::start(p);
+        run.steps(40);
+        double pull = 0;
+        for (int i = 0; i < 20; ++i) run.steps(1), pull += norm(run.world.clamps()[0].force) / 20;
+        const double wanted = k.load * std::exp(friction * 0.5 * std::numbers::pi);
+        EXPECT_NEAR(pull, wanted, (friction > 0 ? 0.025 : 0.01) * wanted)
+            << k.load << " uN, friction " << friction << (out ? ", drawn out" : ", drawn in");
+        EXPECT_EQ(run.found, 0u);
+      }
+}
+
 // Its holes go with the piece that runs through them; cut between them, each piece ends inside the wall.
 TEST(TissueThread, StaysInItsHolesWhenItIsCut) {
   for (const double at_mm : {1.0, 2.05, 4.0}) {
