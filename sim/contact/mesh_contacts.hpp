@@ -24,8 +24,15 @@
 ///
 /// A piece whose middle has come inside, and its polyline with it, is let out by the nearest way.
 ///
-/// Where a passage through a hole begins, or a strand ends, the curve has its end, and contacts of its own there.
-/// Beside a hole polylines have none: they would take turns with these.
+/// Where a passage through a hole begins, or a strand ends, the curve has its end, and contacts of its own there. The
+/// end of a passage stays with its hole as the strand runs through it: of such a place the normal n is taken across the
+/// strand, t its tangent,
+///
+///   normal (n - (n . t) t) / c,   gap (distance - radius) / c,   c = |n - (n . t) t|
+///
+/// which is the derivative of the distance for a place that does not go along; along n a strand that leans away from
+/// the wall there would be pushed along itself, without friction. Beside a hole polylines have no contact: they would
+/// take turns with these.
 #include <cstdint>
 #include <vector>
 
