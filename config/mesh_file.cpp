@@ -54,7 +54,7 @@ Result<MeshFile> load_mesh(const std::filesystem::path& path) {
   if (failed || size > kMaxBytes) return usage_error(failed ? "not readable" : "larger than 64 MiB");
   auto bytes = read_file(path, kMaxBytes);
   if (!bytes) return usage_error("not readable");
-  if (constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf"; bytes->starts_with(kByteOrderMark))
+  if (constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf"; kind == ".obj" && bytes->starts_with(kByteOrderMark))
     bytes->erase(0, kByteOrderMark.size());
   if (bytes->empty()) return usage_error("empty");
   if (kind == ".stl" && is_binary_stl_of_wrong_size(*bytes))

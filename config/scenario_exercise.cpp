@@ -50,7 +50,7 @@ std::optional<ScenarioExercise> read_exercise(Table& root, const world::WorldPar
   // Cuts of less than a step apart would be one.
   const auto too_soon = [&](double a, double b) { return !(b - a > world.step_s); };
   if (std::adjacent_find(out.cuts_s.begin(), out.cuts_s.end(), too_soon) != out.cuts_s.end())
-    t.reject("cuts_s", "growing, by more than a step", "put them in order of time");
+    t.reject("cuts_s", "growing, by more than a step", "put them in order of time, and further apart");
   return out;
 }
 

@@ -162,9 +162,10 @@ void PhysicsLoop::take_controls(std::uint64_t step, std::int64_t time_ns) noexce
   Control control = Control::none;
   while (pipeline_.controls.pop(control)) obey(control, step, time_ns);
   const auto& cuts_s = pipeline_.settings.scenes[scenario()].cuts_s;
-  for (; !scene_.halted() && next_cut_ < cuts_s.size() && cuts_s[next_cut_] <= scene_.world().time_s() + 1e-9;
-       ++next_cut_)
+  if (!scene_.halted() && next_cut_ < cuts_s.size() && cuts_s[next_cut_] <= scene_.world().time_s() + 1e-9) {
+    ++next_cut_;  // one a step: two would be one
     obey(Control::cut, step, time_ns);
+  }
 }
 
 /// What the step that is over made of the exercise.

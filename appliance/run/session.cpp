@@ -43,6 +43,7 @@ using rt::kNsPerMs;
 using rt::kNsPerS;
 
 constexpr std::array<const char*, kInstruments> kInstrumentNames{"left", "right"};
+constexpr double kShortBy_s = 0.1;  // that a recording may be shorter than what was asked for
 constexpr std::array<const char*, kCameras> kCameraThreads{"camera0", "camera1", "camera2", "camera3"};
 
 std::int64_t ns_of(double seconds) {
@@ -532,7 +533,8 @@ void Session::tell_of_recording() {
                   fmt::format("C{}: holds images that frames.csv does not name: others may have got their times", c));
     over = over || cameras_[c]->ended();
   }
-  if (over && options_.duration_s && now_s() < 0.99 * setup_.duration_s)
+  const bool recorded = setup_.profile.cameras.source == config::CameraSettings::Source::recorded;
+  if (over && recorded && !asked_to_stop_ && options_.duration_s && now_s() < setup_.duration_s - kShortBy_s)
     log_->event(now_s(), fmt::format("the recording was over after {:.2f} of {:.2f} s", now_s(), setup_.duration_s));
 }
 

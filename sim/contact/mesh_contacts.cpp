@@ -373,8 +373,9 @@ void MeshContacts::hand_on() noexcept {
 
 // Gives every place of the strand a new (strand, edge, part); what counts by the strand's vertices goes with them.
 template <class Rename>
-void MeshContacts::rename(std::uint32_t strand, Rename rename) noexcept {
+void MeshContacts::rename(std::uint32_t strand, Rename rename, std::uint32_t round) noexcept {
   for (std::vector<BodyContact>* contacts : {&known_, &contacts_}) {
+    while (!contacts->empty() && contacts->back().contact.kind == StrandContact::Kind::stop) contacts->pop_back();
     for (BodyContact& c : *contacts) {
       EdgePair& pair = c.contact.pair;
       if (pair.strand_a != strand) continue;
@@ -385,6 +386,7 @@ void MeshContacts::rename(std::uint32_t strand, Rename rename) noexcept {
       c.vertex = of_vertex.edge_a + static_cast<std::uint32_t>(std::lround(at));
       if (std::abs(place_of(c) - c.vertex) > 0.5 + kSamePlace)  // edges are shorter now
         c.vertex = pair.edge_a + static_cast<std::uint32_t>(std::lround(c.contact.sa));
+      if (c.vertex == round) c.vertex = 0;
       if (c.number >= static_cast<std::uint32_t>(StrandFeature::polyline)) c.feature = c.vertex;
     }
     std::sort(contacts->begin(), contacts->end(), [](const BodyContact& a, const BodyContact& b) {
@@ -405,8 +407,9 @@ void MeshContacts::open(std::uint32_t strand, std::uint32_t vertex, std::uint32_
   rename(strand, [&](std::uint32_t&, std::uint32_t& edge, double&) { edge = (edge + edges - vertex) % edges; });
 }
 
-void MeshContacts::regrade(std::uint32_t strand, const EdgeMove* moves) noexcept {
-  rename(strand, [&](std::uint32_t&, std::uint32_t& edge, double& s) { moves[edge].take(edge, s); });
+void MeshContacts::regrade(std::uint32_t strand, const EdgeMove* moves, std::uint32_t round) noexcept {
+  rename(
+      strand, [&](std::uint32_t&, std::uint32_t& edge, double& s) { moves[edge].take(edge, s); }, round);
 }
 
 void MeshContacts::add_to(StateHash& hash) const noexcept {

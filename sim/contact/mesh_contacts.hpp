@@ -31,8 +31,9 @@
 ///   normal (n - (n . t) t) / c,   gap (distance - radius) / c,   c = |n - (n . t) t|
 ///
 /// which is the derivative of the distance for a place that does not go along; along n a strand that leans away from
-/// the wall there would be pushed along itself, without friction. Beside a hole polylines have no contact: they would
-/// take turns with these.
+/// the wall there would be pushed along itself, without friction. None is where c is below kLeastAcross, what runs
+/// straight at the wall; a depth that is told of such a place is across the strand, too. Beside a hole polylines have
+/// no contact: they would take turns with these.
 #include <cstdint>
 #include <vector>
 
@@ -67,8 +68,8 @@ class MeshContacts {
   void divide(std::uint32_t strand, std::uint32_t vertex, std::uint32_t piece) noexcept;
   /// A closed strand that was cut at this vertex is open and begins there.
   void open(std::uint32_t strand, std::uint32_t vertex, std::uint32_t edges) noexcept;
-  /// A strand was divided anew: where each of its edges went.
-  void regrade(std::uint32_t strand, const EdgeMove* moves) noexcept;
+  /// A strand was divided anew: where each of its edges went. @param round how many vertices it has now if it is closed
+  void regrade(std::uint32_t strand, const EdgeMove* moves, std::uint32_t round = kNoStrand) noexcept;
 
   /// The contacts where strands and bodies are now, surfaces nearer than `reach`; forces are those of before, turned
   /// with their normals. @returns how many did not fit. @rt O(vertices * triangles near), no allocation
@@ -87,7 +88,7 @@ class MeshContacts {
   void thin(const Strand& strand, std::size_t first) noexcept;
   void hand_on() noexcept;
   template <class Rename>
-  void rename(std::uint32_t strand, Rename rename) noexcept;
+  void rename(std::uint32_t strand, Rename rename, std::uint32_t round = kNoStrand) noexcept;
 
   std::size_t most_ = 0;
   std::vector<BodyContact> known_, contacts_, before_;  // (most contacts)

@@ -126,6 +126,21 @@ bool Rings::other_open(std::size_t ring) const noexcept {
   return false;
 }
 
+// Of a closed strand, from the ring that is ahead to the other, over its first vertex or not.
+template <class Beside>
+void Rings::add_round(const Ring& one, const Ring& other, double edges, const Beside& beside, double wide,
+                      double about) noexcept {
+  const Ring &ahead = one.ahead ? one : other, &behind = one.ahead ? other : one;
+  const double from = beside(ahead.u, -wide), to = beside(behind.u, wide) + (ahead.u > behind.u ? edges : 0.0);
+  const auto add = [&](double first, double last) { passages_.push_back({one.strand, one.body, first, last, about}); };
+  if (from < 0)
+    add(from + edges, edges + 1), add(-1, to);
+  else if (to > edges)
+    add(from, edges + 1), add(-1, to - edges);
+  else
+    add(from, to);
+}
+
 void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
   for (Ring& r : list_) r.u = nearest_from(strands[r.strand], r.u, centre_of(r, bodies));
   // Nothing of a strand turns round within a wall.
@@ -183,13 +198,11 @@ void Rings::follow(const Strand* strands, const Bodies& bodies) noexcept {
     const auto beside = [&s](double u, double mm) { return s.place_at(s.arc_at(u) + mm); };
     const double about = 1 + std::max(beside(r.u, kAbout * wide) - r.u, r.u - beside(r.u, -kAbout * wide));
     if (paired(i) && !list_[i + 1].left) {
-      const auto [near, far] = std::minmax(r.u, list_[i + 1].u);
-      const double edges = static_cast<double>(s.edges()), from = beside(near, -wide), to = beside(far, wide);
-      if (s.closed && far - near > 0.5 * edges) {
-        passages_.push_back({r.strand, r.body, beside(far, -wide), edges + 1, about});
-        passages_.push_back({r.strand, r.body, -1, beside(near, wide), about});
+      if (!s.closed) {
+        const auto [near, far] = std::minmax(r.u, list_[i + 1].u);
+        passages_.push_back({r.strand, r.body, beside(near, -wide), beside(far, wide), about});
       } else {
-        passages_.push_back({r.strand, r.body, from, to, about});
+        add_round(r, list_[i + 1], static_cast<double>(s.edges()), beside, wide, about);
       }
       ++i;
     } else if (r.to_last) {

@@ -133,6 +133,9 @@ class Rings {
   bool paired(std::size_t ring) const noexcept;      // with the next
   void order_pair(std::size_t first) noexcept;       // ... which it is, of a channel
   void follow_strut(std::size_t first, const Strand* strands) noexcept;
+  template <class Beside>
+  void add_round(const Ring& one, const Ring& other, double edges, const Beside& beside, double wide,
+                 double about) noexcept;
 
   std::vector<Ring> list_;
   std::vector<StrandContact> contacts_, struts_;

@@ -128,7 +128,8 @@ struct StrandContact {
   double sa = 0, sb = 0;  ///< along their edges, in [0, 1]
   Kind kind = Kind::crossing;
   Vector3d normal{0, 0, 1};  ///< unit, from b to a, keeps its side while the pair stays near              W
-  double gap = 0;            ///< normal . (p_a - p_b) - (radius_a + radius_b) [mm]
+  /// normal . (p_a - p_b) - (radius_a + radius_b); at the end of a passage as mesh_contacts.hpp says [mm]
+  double gap = 0;
   /// How much nearer the strands come within half an edge of a vertex (beside), to second order [mm, at most 0].
   double dip = 0;
   Vector3d force{0, 0, 0};  ///< on a; on b the opposite; of the step before when it was found   W [uN]

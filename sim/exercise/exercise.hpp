@@ -125,7 +125,7 @@ class Exercise {
   std::string_view flat() const noexcept { return {flat_.data(), flat_size_}; }
   void judge_cut(const SceneFacts& facts, double step_s) noexcept;
   /// Since it was cut nobody can name the knot, which short ends do: for a while it is what it was.
-  bool unnamed_in_pieces() const noexcept { return unnamed_s_ > 0 && unnamed_s_ <= goal_.settles_s; }
+  bool unnamed_in_pieces() const noexcept { return cut_s_ > 0 && knot_size_ == 0 && unnamed_s_ <= goal_.settles_s; }
   void pass_or_undo(const SceneFacts& facts) noexcept;
   bool holds(Step step, const SceneFacts& facts) const noexcept;
   void blame(Fault fault) noexcept;

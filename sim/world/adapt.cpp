@@ -165,7 +165,8 @@ void World::State::renumber(std::uint32_t thread, const std::uint32_t* now, std:
   }
   contact::StrandContacts& contacts = coupled[0].contacts();
   contacts.regrade(thread, adapting.moves.data());
-  coupled[0].on_meshes().regrade(thread, adapting.moves.data());
+  coupled[0].on_meshes().regrade(thread, adapting.moves.data(),
+                                 t.model.closed ? static_cast<std::uint32_t>(t.x0.size()) : contact::kNoStrand);
   coupled[0].rings().regrade(thread, {adapting.moves.data(), edges});
   double sum = 0, touches = 0;
   for (const contact::StrandContact& c : contacts.contacts()) {

@@ -223,8 +223,7 @@ void World::State::divide_rings(const Cut& c) noexcept {
     contact::Ring& r = list[i];
     if (r.strand != thread) continue;
     const bool paired = i + 1 < list.size() && list[i + 1].channel == r.channel && list[i + 1].strand == thread;
-    // The shorter way round a closed thread is the one through the wall.
-    const bool over_first = closed && paired && std::abs(r.u - list[i + 1].u) > 0.5 * n;
+    const bool over_first = closed && paired && (r.ahead ? r.u > list[i + 1].u : list[i + 1].u > r.u);
     if (paired && ((r.u > at) != (list[i + 1].u > at)) != over_first) {
       const bool first_ends = over_first ? r.u > list[i + 1].u : r.u <= at;
       list[i + 1].channel = channels++;
@@ -238,7 +237,7 @@ void World::State::divide_rings(const Cut& c) noexcept {
   }
   if (!closed) return;
   for (contact::Ring& r : list)
-    if (r.strand == thread) r.u = r.u >= at ? r.u - at : r.u + n - at;
+    if (r.strand == thread) r.u = r.u > at ? r.u - at : r.u + n - at;
   rings.order();
 }
 

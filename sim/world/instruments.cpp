@@ -24,6 +24,14 @@ bool in_body(const rod::RodModel& model, std::size_t vertex) {
   return s.body_last > s.body_first && vertex >= s.body_first && vertex <= s.body_last;
 }
 
+// How far outside the faces a sliding vertex is held yet: what it stands for reaches to the next one.
+double shedding(const rod::RodModel& model, std::size_t vertex) noexcept {
+  double longest = kGripShedding;
+  if (model.closed || vertex > 0) longest = std::max(longest, model.edge_length(model.previous(vertex)));
+  if (model.closed || vertex + 1 < model.vertices()) longest = std::max(longest, model.edge_length(vertex));
+  return longest;
+}
+
 }  // namespace
 
 bool World::State::is_held(std::size_t f, std::uint32_t thread, std::size_t vertex) const noexcept {
@@ -294,14 +302,6 @@ void World::State::add_grips(std::uint32_t thread) noexcept {
       constraints.push_back(c);
     }
   }
-}
-
-// How far outside the faces a sliding vertex is held yet: what it stands for reaches to the next one.
-double shedding(const rod::RodModel& model, std::size_t vertex) {
-  double longest = kGripShedding;
-  if (model.closed || vertex > 0) longest = std::max(longest, model.edge_length(model.previous(vertex)));
-  if (model.closed || vertex + 1 < model.vertices()) longest = std::max(longest, model.edge_length(vertex));
-  return longest;
 }
 
 // All that was held slid out in one step: a thread that still runs past the faces, by no more than it slid, runs

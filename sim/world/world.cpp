@@ -563,12 +563,14 @@ void World::snapshot(SceneSnapshot& out) const noexcept {
     shown.origin = static_cast<std::uint32_t>(t.origin);
     shown.radius_mm = static_cast<float>(t.model.radius);
     shown.closed = t.model.closed;
-    if (const auto [first, last] = needle_vertices(t); last > first && last < shown.vertex_count) {
-      shown.needle_first = static_cast<std::uint32_t>(first);
-      shown.needle_count = static_cast<std::uint32_t>(last - first + 1);
-      shown.needle_radius_mm = static_cast<float>(t.model.radius_at((first + last) / 2));
+    if (const auto [first, last] = needle_vertices(t); last > first) {
       if (last - first + 1 < t.x0.size())
         shown.radius_mm = static_cast<float>(t.model.radius_at(first > 0 ? 0 : t.x0.size() - 1));
+      if (last < shown.vertex_count) {
+        shown.needle_first = static_cast<std::uint32_t>(first);
+        shown.needle_count = static_cast<std::uint32_t>(last - first + 1);
+        shown.needle_radius_mm = static_cast<float>(t.model.radius_at((first + last) / 2));
+      }
     }
     out.threads.push_back(shown);
     for (std::size_t i = 0; i < shown.vertex_count; ++i) out.vertices.push_back(shown_at(t.state.x[i]));

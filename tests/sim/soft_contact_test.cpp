@@ -877,6 +877,55 @@ TEST(Rings, OfAChannelKeepTheirOrderAlongTheStrand) {
   }
 }
 
+// A ring of thread through the wall: what is in it goes from the hole that is ahead to the other, over the first vertex
+// or not, and however much of the strand that is.
+TEST(Rings, AClosedStrandIsInTheWallFromTheOneHoleToTheOther) {
+  Wall wall;
+  const TriangleMesh& mesh = wall.body.surface();
+  constexpr int kVertices = 40;
+  for (const double part : {0.2, 0.7})  // of the strand, in the wall
+    for (const int first : {0, 3, 12, 20, 33, 39}) {
+      // A circle about the surface: its lower part is in the wall.
+      const double depth = std::cos(std::numbers::pi * part);
+      std::vector<Vector3d> x;
+      for (int i = 0; i < kVertices; ++i) {
+        const double a = 2 * std::numbers::pi * (i + first + 0.5) / kVertices;  // 0: the lowest place
+        x.emplace_back(0.3 * std::sin(a), 0, 2 + 0.3 * (depth - std::cos(a)));
+      }
+      const Strand strand{.x = x.data(),
+                          .vertices = x.size(),
+                          .closed = true,
+                          .radius = 0.0125,
+                          .rest_length = 0.6 * std::sin(std::numbers::pi / kVertices)};
+      const auto place = [&](double turned) {  // of the circle, from its lowest place on [edges]
+        const double u = turned * kVertices - first - 0.5;
+        return u - kVertices * std::floor(u / kVertices);
+      };
+      const double enters = place(-0.5 * part), leaves = place(0.5 * part);
+      Rings rings(2);
+      for (const double u : {enters, leaves}) {
+        const TriangleMesh::Nearest hole = mesh.nearest(curve_at(strand, u).p, 1);
+        ASSERT_TRUE(hole.found);
+        Ring ring;
+        ring.on = {hole.triangle, mesh.weights(hole.triangle, hole.point)};
+        ring.radius = 0.02;
+        ring.u = u;
+        ASSERT_TRUE(rings.add(ring));
+      }
+      // Which is ahead was found before the strand ran on over its first vertex.
+      rings.list()[0].ahead = true, rings.list()[1].ahead = false;
+      rings.follow(&strand, wall.bodies);
+      const double wide = (0.02 + 0.0125) / strand.rest_length;
+      for (int i = 0; i < kVertices; ++i) {
+        double turned = (i + first + 0.5) / kVertices;
+        turned -= std::round(turned);
+        const double beyond = std::abs(turned) * kVertices - 0.5 * part * kVertices - wide;  // the passage's end [edges]
+        if (std::abs(beyond) < 0.3) continue;
+        EXPECT_EQ(passes(rings.passages(), 0, 0, i, i), beyond < 0) << part << ", vertex " << i << " of " << first;
+      }
+    }
+}
+
 TEST(Rings, GoWithAStrandThatIsDividedAnew) {
   Wall wall;
   const TriangleMesh& mesh = wall.body.surface();
