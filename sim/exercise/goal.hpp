@@ -15,8 +15,8 @@ struct Goal {
   double ends_mm = 5;                 ///< of thread that may stand off the outer holes once it is cut, at most
   double tear_force = 5e5;            ///< of a thread on a hole, from which on the wall tears [uN]
   double dropped_after_s = 2;         ///< nobody holding the thread for so long has dropped it
-  double settles_s =
-      5;  ///< throws that slide are given so long to set once the hands let go, a knot that was cut to be named
+  /// Throws that slide are given so long to set once the hands let go, and a knot that was cut to be named again.
+  double settles_s = 5;
   bool at_once = true;  ///< begins with the session, else when told
 };
 
